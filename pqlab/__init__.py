@@ -1,0 +1,54 @@
+"""pqlab: look into Parquet files, and read exactly the part that you look at.
+
+Importing this module is cheap: every public name is loaded when it is first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+# name -> the module that defines it
+_PUBLIC = {
+    "CorruptError": "pqlab.errors",
+    "EncryptedError": "pqlab.errors",
+    "EngineError": "pqlab.errors",
+    "LimitError": "pqlab.errors",
+    "PqlabError": "pqlab.errors",
+    "SelectionError": "pqlab.errors",
+    "SourceChangedError": "pqlab.errors",
+    "SourceError": "pqlab.errors",
+    "UnsupportedError": "pqlab.errors",
+    "Limits": "pqlab.limits",
+}
+
+__all__ = ["__version__", *_PUBLIC]
+
+if TYPE_CHECKING:
+    from pqlab.errors import (
+        CorruptError as CorruptError,
+        EncryptedError as EncryptedError,
+        EngineError as EngineError,
+        LimitError as LimitError,
+        PqlabError as PqlabError,
+        SelectionError as SelectionError,
+        SourceChangedError as SourceChangedError,
+        SourceError as SourceError,
+        UnsupportedError as UnsupportedError,
+    )
+    from pqlab.limits import Limits as Limits
+
+
+def __getattr__(name: str) -> Any:
+    module = _PUBLIC.get(name)
+    if module is None:
+        raise AttributeError(f"module 'pqlab' has no attribute {name!r}")
+    value = getattr(importlib.import_module(module), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,1 @@
+"""Assemble: decoded buffers to Arrow and polars."""

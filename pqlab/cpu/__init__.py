@@ -1,0 +1,1 @@
+"""The CPU engine: drives native code over a plan."""

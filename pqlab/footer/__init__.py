@@ -1,0 +1,1 @@
+"""Footer: bytes to values. Schema, file metadata, page table, frames; no I/O."""

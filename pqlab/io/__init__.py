@@ -1,0 +1,1 @@
+"""I/O: sources, range fetching, footers and their caches."""

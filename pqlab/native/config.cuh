@@ -1,0 +1,26 @@
+// Types and macros that g++, nvcc and NVRTC all take. NVRTC has no <cstdint>, and `uint64_t` is
+// `unsigned long` to some of them, which breaks device atomics: hence our own names.
+#pragma once
+
+#if defined(__CUDACC__) || defined(__CUDACC_RTC__)
+#define PQ_HD __host__ __device__ __forceinline__
+#define PQ_CONSTANT __device__ constexpr
+#else
+#define PQ_HD inline
+#define PQ_CONSTANT constexpr
+#endif
+
+namespace pq {
+
+using u8 = unsigned char;
+using u16 = unsigned short;
+using u32 = unsigned int;
+using u64 = unsigned long long;
+using i8 = signed char;
+using i16 = short;
+using i32 = int;
+using i64 = long long;
+
+static_assert(sizeof(u16) == 2 && sizeof(u32) == 4 && sizeof(u64) == 8, "integer widths");
+
+}  // namespace pq

@@ -1,0 +1,15 @@
+// Each source file with a Python face registers it through one function.
+#pragma once
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include "config.cuh"
+
+namespace pq {
+
+void bind_footer(nanobind::module_& m);  // footer.cpp: FileMetaData -> columnar arrays
+void bind_pages(nanobind::module_& m);   // pages.cpp: page index and page headers -> page table
+void bind_decode(nanobind::module_& m);  // decode.cpp: pages -> column buffers
+void bind_codecs(nanobind::module_& m);  // codecs.cpp: block decompression
+
+}  // namespace pq
