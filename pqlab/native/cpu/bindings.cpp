@@ -48,4 +48,5 @@ NB_MODULE(_native, m) {
   pq::bind_pages(m);
   pq::bind_codecs(m);
   pq::bind_decode(m);
+  pq::bind_xxhash(m);
 }

@@ -11,5 +11,6 @@ void bind_footer(nanobind::module_& m);  // footer.cpp: FileMetaData -> columnar
 void bind_pages(nanobind::module_& m);   // pages.cpp: page index and page headers -> page table
 void bind_decode(nanobind::module_& m);  // decode.cpp: pages -> column buffers
 void bind_codecs(nanobind::module_& m);  // codecs.cpp: block decompression
+void bind_xxhash(nanobind::module_& m);  // xxhash.cpp: XXH64
 
 }  // namespace pq
