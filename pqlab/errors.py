@@ -67,7 +67,8 @@ class PqlabError(Exception):
 
     def __str__(self) -> str:
         words = [
-            f"{name.replace('_', ' ')} {value!r}" if isinstance(value, str)
+            f"{name.replace('_', ' ')} {value!r}"
+            if isinstance(value, str)
             else f"{name.replace('_', ' ')} {value}"
             for name, value in self.place.items()
         ]

@@ -6,8 +6,17 @@
 namespace pq {
 
 enum class Stage : u8 {
-  FETCH = 0, WAIT = 1, DECOMPRESS = 2, LEVELS = 3, DECODE = 4, LEVELS_DECODE = 5,
-  ASSEMBLE = 6, COMPILE = 7, H2D = 8, KERNEL = 9, D2H = 10,
+  FETCH = 0,
+  WAIT = 1,
+  DECOMPRESS = 2,
+  LEVELS = 3,
+  DECODE = 4,
+  LEVELS_DECODE = 5,
+  ASSEMBLE = 6,
+  COMPILE = 7,
+  H2D = 8,
+  KERNEL = 9,
+  D2H = 10,
 };
 
 struct Event {

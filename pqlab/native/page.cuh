@@ -7,7 +7,13 @@
 namespace pq {
 
 // PageHeader.type, as numbered in the specification.
-enum class PageType : u8 { DATA_PAGE = 0, INDEX_PAGE = 1, DICTIONARY_PAGE = 2, DATA_PAGE_V2 = 3, UNKNOWN = 255 };
+enum class PageType : u8 {
+  DATA_PAGE = 0,
+  INDEX_PAGE = 1,
+  DICTIONARY_PAGE = 2,
+  DATA_PAGE_V2 = 3,
+  UNKNOWN = 255
+};
 
 // Where the cells of a row were learned; bits of Page::known_from.
 constexpr u8 KNOWN_FROM_INDEX = 1;   // the offset index or the column index
@@ -26,16 +32,16 @@ constexpr u8 PAGE_MAX_INEXACT = 32;
 enum class BoundsState : u8 { ABSENT = 0, PRESENT = 1, DEPRECATED = 2, EMPTY = 3, UNTRUSTED = 4 };
 
 struct Page {
-  i64 offset;      // of the page header, in the file
-  i64 first_row;   // within the row group; -1: unknown
-  i64 min_start;   // position of the minimum in the table's statistics buffer; -1: none
+  i64 offset;     // of the page header, in the file
+  i64 first_row;  // within the row group; -1: unknown
+  i64 min_start;  // position of the minimum in the table's statistics buffer; -1: none
   i64 max_start;
   i32 min_length;
   i32 max_length;
   i32 row_group;
   i32 leaf;
-  i32 page;         // ordinal among the chunk's data pages; -1: the dictionary page
-  i32 total_bytes;  // header and body, as PageLocation.compressed_page_size; -1: unknown
+  i32 page;                    // ordinal among the chunk's data pages; -1: the dictionary page
+  i32 total_bytes;             // header and body, as PageLocation.compressed_page_size; -1: unknown
   i32 header_bytes;            // -1: unknown
   i32 uncompressed_page_size;  // of the body, as in the page header; -1: unknown
   i32 num_values;              // nulls included; -1: unknown

@@ -13,12 +13,12 @@ enum class ErrorKind { Corrupt, Unsupported, Encrypted, Limit, Source };
 struct Error : std::exception {
   ErrorKind kind;
   std::string message;
-  std::string field;    // thrift field, e.g. "ColumnMetaData.num_values"; empty: none
-  std::string hint;     // what to do; empty: nothing to say
-  i64 offset = -1;      // in the file, or in the buffer the caller passed; -1: unknown
-  i64 row_group = -1;   // -1: unknown
-  i64 leaf = -1;        // -1: unknown
-  i64 page = -2;        // -1 is the dictionary page; -2: unknown
+  std::string field;   // thrift field, e.g. "ColumnMetaData.num_values"; empty: none
+  std::string hint;    // what to do; empty: nothing to say
+  i64 offset = -1;     // in the file, or in the buffer the caller passed; -1: unknown
+  i64 row_group = -1;  // -1: unknown
+  i64 leaf = -1;       // -1: unknown
+  i64 page = -2;       // -1 is the dictionary page; -2: unknown
 
   Error(ErrorKind kind_, std::string message_, std::string field_ = "", i64 offset_ = -1)
       : kind(kind_), message(std::move(message_)), field(std::move(field_)), offset(offset_) {}

@@ -1,0 +1,63 @@
+"""Fixtures and needs that every test shares.
+
+`PQLAB_CORPUS` names the folder of public Parquet files (with `manifest.csv`), `PQLAB_DATA` the
+folder of real files. Without them the tests that need them are skipped, for one counted reason.
+With `CI=true` nothing is skipped but for want of a GPU: what is missing there is a failure.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+IN_CI = os.environ.get("CI") == "true"
+
+# marker -> (is it here?, why the test is skipped if not)
+NEEDS: dict[str, tuple[Callable[[], bool], str]] = {
+    "browser": (lambda: shutil.which("chromium") is not None, "no chromium on this machine"),
+    "root": (lambda: os.geteuid() == 0, "not running as root"),
+    "gpu": (lambda: Path("/dev/nvidiactl").exists(), "no GPU on this machine"),
+}
+
+
+def _unavailable(reason: str, *, may_skip: bool = not IN_CI) -> None:
+    if may_skip:
+        pytest.skip(reason)
+    pytest.fail(f"{reason} (in CI this is a failure)", pytrace=False)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for marker, (is_here, reason) in NEEDS.items():
+        if item.get_closest_marker(marker) and not is_here():
+            _unavailable(reason, may_skip=marker == "gpu" or not IN_CI)
+
+
+def _folder(variable: str) -> Path:
+    value = os.environ.get(variable)
+    if not value or not Path(value).is_dir():
+        _unavailable(f"{variable} is not set to a folder of Parquet files")
+    return Path(value or "").resolve()
+
+
+@pytest.fixture(scope="session")
+def corpus() -> Path:
+    """The folder of public Parquet files."""
+    return _folder("PQLAB_CORPUS")
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    """The folder of real, larger files."""
+    return _folder("PQLAB_DATA")
+
+
+@pytest.fixture(scope="session")
+def manifest(corpus: Path) -> list[dict[str, str]]:
+    """The rows of the corpus' `manifest.csv`, as text."""
+    with (corpus / "manifest.csv").open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))

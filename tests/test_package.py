@@ -1,0 +1,54 @@
+"""The package as a whole: what it costs to import, what it exports, what it ships."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.resources
+import json
+import subprocess
+import sys
+
+import pqlab
+
+# What `import pqlab` must not load: each takes longer than pqlab itself.
+HEAVY = (
+    "IPython",
+    "altair",
+    "anywidget",
+    "cramjam",
+    "cupy",
+    "dask",
+    "fsspec",
+    "ipywidgets",
+    "numpy",
+    "obstore",
+    "polars",
+    "pyarrow",
+    "rich",
+    "thriftpy2",
+)
+
+
+def test_import_loads_nothing_heavy() -> None:
+    program = "import sys, json, pqlab; print(json.dumps(sorted(sys.modules)))"
+    out = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+    )
+    loaded = set(json.loads(out.stdout))
+    assert "pqlab" in loaded
+    assert loaded.isdisjoint(HEAVY), sorted(loaded & set(HEAVY))
+
+
+def test_public_names_resolve() -> None:
+    assert len(pqlab.__all__) == len(set(pqlab.__all__))
+    for name in pqlab.__all__:
+        assert getattr(pqlab, name) is not None, name
+    assert set(pqlab.__all__) <= set(dir(pqlab))
+
+
+def test_versions_agree() -> None:
+    assert pqlab.__version__ == importlib.metadata.version("pqlab")
+
+
+def test_is_typed() -> None:
+    assert importlib.resources.files("pqlab").joinpath("py.typed").is_file()
