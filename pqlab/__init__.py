@@ -24,9 +24,12 @@ _PUBLIC = {
     "Limits": "pqlab.limits",
 }
 
-__all__ = ["__version__", *_PUBLIC]
+_MODULES = ("sample",)
+
+__all__ = ["__version__", *_PUBLIC, *_MODULES]
 
 if TYPE_CHECKING:
+    from pqlab import sample as sample
     from pqlab.errors import (
         CorruptError as CorruptError,
         EncryptedError as EncryptedError,
@@ -42,6 +45,8 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"pqlab.{name}")
     module = _PUBLIC.get(name)
     if module is None:
         raise AttributeError(f"module 'pqlab' has no attribute {name!r}")
