@@ -1,0 +1,45 @@
+# make lab    JupyterLab on the tour        make lint   style, types, import directions
+# make demo   the same without a browser    make bench  the benchmarks (minutes)
+# make test   the tests                     make clean  removes .venv and what was built
+.PHONY: lab demo test lint format docs bench clean
+.DEFAULT_GOAL := lab
+
+PYTHON := .venv/bin/python
+BUILT_FROM := pyproject.toml CMakeLists.txt $(wildcard pqlab/native/*.cuh pqlab/native/cpu/*)
+CXX_FILES := $(wildcard pqlab/native/*.cuh pqlab/native/cpu/*)
+
+lab: .venv/.lab
+	@$(PYTHON) tools/lab.py
+
+demo: .venv/.lab
+	@$(PYTHON) tools/demo.py
+
+# PYTEST="-n 2 -k footer" adds to the command line.
+test: .venv/.test
+	@$(PYTHON) -m pytest $(PYTEST)
+
+lint: .venv/.dev
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/mypy
+	.venv/bin/lint-imports
+	.venv/bin/clang-format --dry-run -Werror $(CXX_FILES)
+
+format: .venv/.dev
+	.venv/bin/ruff check --fix --exit-zero .
+	.venv/bin/ruff format .
+	.venv/bin/clang-format -i $(CXX_FILES)
+
+docs: .venv/.test
+	$(PYTHON) tools/format_coverage.py
+
+bench: .venv/.bench
+	$(PYTHON) -m benchmarks.footer
+
+clean:
+	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+
+# One stamp per extra: nothing is installed twice.
+.venv/.%: $(BUILT_FROM)
+	@tools/install $*
+	@touch $@
