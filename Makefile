@@ -11,7 +11,7 @@ CXX_FILES := $(wildcard pqlab/native/*.cuh pqlab/native/cpu/*)
 lab: .venv/.lab
 	@$(PYTHON) tools/lab.py
 
-demo: .venv/.lab
+demo: .venv/.core
 	@$(PYTHON) tools/demo.py
 
 # PYTEST="-n 2 -k footer" adds to the command line.
