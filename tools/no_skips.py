@@ -1,4 +1,4 @@
-"""Fails if a JUnit report has skipped tests for any reason but a missing GPU, or no tests at all."""
+"""Fails if a JUnit report has tests skipped for want of anything but a GPU, or no tests at all."""
 
 from __future__ import annotations
 
