@@ -1,0 +1,362 @@
+"""Selections: what a user picks of a file, as a frozen value, and what it means for one file."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
+
+from pqlab.errors import SelectionError
+from pqlab.footer.metadata import FileMetaData
+from pqlab.footer.schema import SchemaNode
+from pqlab.plan.ranges import Range, Ranges, intersect, union
+
+_NEAR_MATCHES = 3
+_MAX_LISTED = 10
+
+
+class Slice(NamedTuple):
+    """A slice of ordinals; hashable, unlike Python's own before 3.12."""
+
+    start: int | None
+    stop: int | None
+    step: int | None
+
+    def __repr__(self) -> str:
+        return repr(slice(self.start, self.stop, self.step)).replace(", None)", ")")
+
+
+ColumnPick: TypeAlias = str | tuple[str, ...] | int
+Ordinals: TypeAlias = tuple[int | Slice, ...]
+PageKey: TypeAlias = ColumnPick | tuple[int, ColumnPick]
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What was asked for; None means everything. Build one with `Selection.of`.
+
+    `rows`: file-global half-open ranges; a `Slice` counts and clips as Python's slices do.
+    """
+
+    columns: tuple[ColumnPick, ...] | None = None
+    row_groups: Ordinals | None = None
+    pages: tuple[tuple[PageKey, Ordinals], ...] | None = None
+    rows: tuple[Range | Slice, ...] | None = None
+
+    @classmethod
+    def of(
+        cls, columns: Any = None, *, row_groups: Any = None, pages: Any = None, rows: Any = None
+    ) -> Selection:
+        """A selection from arguments as `ParquetFile.select` takes them.
+
+        Raises `SelectionError` for a value that has no meaning, whatever the file.
+        """
+        return cls(
+            columns=None if columns is None else _column_picks(columns),
+            row_groups=None if row_groups is None else _ordinals(row_groups, "row_groups"),
+            pages=None if pages is None else _page_picks(pages),
+            rows=None if rows is None else _row_ranges(rows),
+        )
+
+    def arguments(self) -> str:
+        """The arguments of `select` that build this selection again, as Python text."""
+        words = []
+        if self.columns is not None:
+            words.append(f"columns={list(self.columns)!r}")
+        if self.row_groups is not None:
+            words.append(f"row_groups={_text(self.row_groups)}")
+        if self.pages is not None:
+            pages = ", ".join(f"{key!r}: {_text(picked)}" for key, picked in self.pages)
+            words.append(f"pages={{{pages}}}")
+        if self.rows is not None:
+            words.append(f"rows={_text(self.rows)}")
+        return ", ".join(words)
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowed:
+    """A selection resolved against one file's metadata.
+
+    `leaves`: ordinals in file order. `rows`: for every row group that is read, in file order, the
+    half-open ranges within it. `pages`: which data pages were picked, per (row group, leaf).
+    """
+
+    leaves: tuple[int, ...]
+    rows: dict[int, Ranges]
+    pages: dict[tuple[int, int], Ordinals]
+
+
+def narrow(selection: Selection, metadata: FileMetaData, file: str) -> Narrowed:
+    """Resolve names and ordinals. Raises `SelectionError` for what the file does not have."""
+    try:
+        return _narrow(selection, metadata)
+    except SelectionError as error:
+        raise error.at(file=file) from None
+
+
+def _narrow(selection: Selection, metadata: FileMetaData) -> Narrowed:
+    names = _Names(metadata)
+    leaves: Sequence[int] = range(metadata.num_leaves)
+    if selection.columns is not None:
+        leaves = sorted({leaf for pick in selection.columns for leaf in names.leaves(pick)})
+    num_row_groups = len(metadata.row_groups.num_rows)
+    row_groups = set(range(num_row_groups))
+    if selection.row_groups is not None:
+        row_groups = set(ordinals(selection.row_groups, num_row_groups, "row group"))
+    pages, keyed = _narrow_pages(selection, metadata, names, row_groups)
+    if keyed is not None:
+        row_groups &= keyed
+    picked = (
+        None
+        if selection.rows is None
+        else union(_row_range(rows, metadata.num_rows) for rows in selection.rows)
+    )
+    rows: dict[int, Ranges] = {}
+    for row_group in sorted(row_groups):
+        first, count = (
+            int(metadata.row_groups.first_row[row_group]),
+            int(metadata.row_groups.num_rows[row_group]),
+        )
+        here: Ranges = ((0, count),) if count else ()
+        if picked is not None:
+            inside = intersect(picked, ((first, first + count),))
+            here = tuple((start - first, stop - first) for start, stop in inside)
+        if here:
+            rows[row_group] = here
+    pages = {key: value for key, value in pages.items() if key[0] in rows}
+    return Narrowed(tuple(leaves), rows, pages)
+
+
+def _narrow_pages(
+    selection: Selection, metadata: FileMetaData, names: _Names, row_groups: set[int]
+) -> tuple[dict[tuple[int, int], Ordinals], set[int] | None]:
+    # The second value: the row groups that the keys name, if every key names one.
+    pages: dict[tuple[int, int], Ordinals] = {}
+    keyed: set[int] = set()
+    all_keyed = bool(selection.pages)
+    for key, picked in selection.pages or ():
+        if isinstance(key, tuple) and isinstance(key[0], int):
+            (row_group,) = ordinals((key[0],), len(metadata.row_groups.num_rows), "row group")
+            where, column = [row_group], key[1]
+            keyed.add(row_group)
+        else:
+            where, column, all_keyed = sorted(row_groups), key, False
+        found = names.leaves(column)
+        if len(found) != 1:
+            raise SelectionError(
+                f"pages are picked of one leaf column, and {column!r} has {len(found)}",
+                hint=f"Take one of {names.listed(found)}",
+            )
+        for row_group in where:
+            if (row_group, found[0]) in pages:
+                raise SelectionError(
+                    "pages picks the pages of this chunk twice",
+                    row_group=row_group,
+                    column=names.text(found[0]),
+                )
+            pages[row_group, found[0]] = picked
+    return pages, keyed if all_keyed else None
+
+
+def ordinals(picked: Ordinals, count: int, what: str) -> list[int]:
+    """The picked ordinals of `count` things, sorted, each once.
+
+    Negative ones count from the end; slices clip as Python's do. Raises `SelectionError` for a
+    single ordinal that is out of range.
+    """
+    found: set[int] = set()
+    for item in picked:
+        if isinstance(item, Slice):
+            found.update(range(count)[slice(*item)])
+        elif -count <= item < count:
+            found.add(item % count)
+        else:
+            has = f"they are 0 to {count - 1}" if count else "there is none"
+            raise SelectionError(f"there is no {what} {item}: {has}")
+    return sorted(found)
+
+
+class _Names:
+    """Looks up the leaves under a name, a path, a regular expression, or an ordinal."""
+
+    def __init__(self, metadata: FileMetaData) -> None:
+        self._metadata = metadata
+
+    def leaves(self, pick: ColumnPick) -> list[int]:
+        if isinstance(pick, int):
+            return ordinals((pick,), self._metadata.num_leaves, "leaf column")
+        if isinstance(pick, tuple):
+            return self._one(pick, [node for node in self._nodes() if node.path == pick])
+        if pick.startswith("^") and pick.endswith("$") and len(pick) > 1:
+            return self._matching(pick)
+        return self._one(pick, [node for node in self._nodes() if node.column == pick])
+
+    def text(self, leaf: int) -> str:
+        return self._metadata.leaves[leaf].column
+
+    def listed(self, leaves: Sequence[int]) -> str:
+        shown = [f"{leaf} ({self.text(leaf)!r})" for leaf in leaves[:_MAX_LISTED]]
+        more = len(leaves) - len(shown)
+        return ", ".join(shown) + (f" and {more} more" if more else "")
+
+    def _nodes(self) -> Iterable[SchemaNode]:
+        return _descendants(self._metadata.schema)
+
+    def _matching(self, pattern: str) -> list[int]:
+        try:
+            matches = re.compile(pattern).search
+        except re.error as error:
+            raise SelectionError(f"{pattern!r} is not a regular expression: {error}") from None
+        found: set[int] = set()
+        for node in self._nodes():
+            if matches(node.column):
+                found.update(_leaves_under(node))
+        if not found:
+            raise SelectionError(f"no column matches {pattern!r}")
+        return sorted(found)
+
+    def _one(self, pick: str | tuple[str, ...], nodes: list[SchemaNode]) -> list[int]:
+        if not nodes:
+            wanted = pick if isinstance(pick, str) else ".".join(pick)
+            known = {node.column for node in self._nodes()}
+            near = difflib.get_close_matches(wanted, known, _NEAR_MATCHES)
+            raise SelectionError(
+                f"there is no column {pick!r}",
+                hint=f"Near matches: {', '.join(map(repr, near))}" if near else None,
+            )
+        if len(nodes) > 1:
+            leaves = sorted(leaf for node in nodes for leaf in _leaves_under(node))
+            paths = {node.path for node in nodes}
+            by_path = ", or a tuple of the path's names" if len(paths) > 1 else ""
+            raise SelectionError(
+                f"the column {pick!r} is not unique: it is leaf columns {self.listed(leaves)}",
+                hint=f"Pick by leaf ordinal{by_path}",
+            )
+        return _leaves_under(nodes[0])
+
+
+def _descendants(root: SchemaNode) -> Iterable[SchemaNode]:
+    waiting = list(reversed(root.children))
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting.extend(reversed(node.children))
+
+
+def _leaves_under(node: SchemaNode) -> list[int]:
+    if node.leaf is not None:
+        return [node.leaf]
+    return [child.leaf for child in _descendants(node) if child.leaf is not None]
+
+
+def _column_picks(columns: Any) -> tuple[ColumnPick, ...]:
+    if isinstance(columns, str | int | tuple) and not isinstance(columns, bool):
+        return (_column_pick(columns),)
+    if isinstance(columns, Iterable) and not isinstance(columns, bytes | Mapping):
+        return tuple(_column_pick(pick) for pick in columns)
+    raise SelectionError(f"columns cannot be {columns!r}", hint=_COLUMNS_HINT)
+
+
+_COLUMNS_HINT = (
+    "Give names, dotted paths, tuples of path parts, leaf ordinals, or regular expressions '^...$'"
+)
+
+
+def _column_pick(pick: Any) -> ColumnPick:
+    if isinstance(pick, str):
+        return pick
+    if isinstance(pick, tuple) and pick and all(isinstance(part, str) for part in pick):
+        return pick
+    index = _index(pick)
+    if index is None:
+        raise SelectionError(f"a column cannot be {pick!r}", hint=_COLUMNS_HINT)
+    return index
+
+
+def _index(value: Any) -> int | None:
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        return None
+    return int(value.__index__())
+
+
+def _slice(value: slice | range, what: str) -> Slice:
+    try:
+        range(0)[slice(value.start, value.stop, value.step)]
+    except (TypeError, ValueError) as error:
+        raise SelectionError(f"{what} cannot be {value!r}: {error}") from None
+    step = None if value.step == 1 else value.step
+    if step is not None and step < 0:
+        raise SelectionError(
+            f"{what} cannot be {value!r}", hint="Results come in file order: give a positive step"
+        )
+    return Slice(value.start, value.stop, step)
+
+
+def _ordinals(value: Any, what: str) -> Ordinals:
+    if isinstance(value, slice | range):
+        return (_slice(value, what),)
+    index = _index(value)
+    if index is not None:
+        return (index,)
+    if isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping):
+        return tuple(part for item in value for part in _ordinals(item, what))
+    raise SelectionError(f"{what} cannot be {value!r}", hint="Give ordinals, slices, or a list")
+
+
+def _page_picks(pages: Any) -> tuple[tuple[PageKey, Ordinals], ...]:
+    if not isinstance(pages, Mapping):
+        raise SelectionError(
+            f"pages cannot be {pages!r}",
+            hint="Give {(row_group, column): pages} or {column: pages}",
+        )
+    return tuple((_page_key(key), _ordinals(value, "pages")) for key, value in pages.items())
+
+
+def _page_key(key: Any) -> PageKey:
+    if isinstance(key, tuple) and len(key) == 2:
+        row_group = _index(key[0])
+        if row_group is not None:
+            return row_group, _column_pick(key[1])
+    return _column_pick(key)
+
+
+def _row_ranges(rows: Any) -> tuple[Range | Slice, ...]:
+    if isinstance(rows, slice | range):
+        picked = _slice(rows, "rows")
+        if picked.step is not None:
+            raise SelectionError(f"rows cannot be {rows!r}", hint="Rows are taken without a step")
+        return (picked,)
+    if isinstance(rows, Iterable) and not isinstance(rows, str | bytes | Mapping):
+        items = list(rows)
+        indexes = [_index(item) for item in items]
+        given = [index for index in indexes if index is not None]
+        if len(items) == len(given) == 2:
+            start, stop = given
+            if not 0 <= start <= stop:
+                raise SelectionError(
+                    f"rows cannot be {rows!r}", hint="Give (start, stop), half open"
+                )
+            return ((start, stop),)
+        if not given:
+            return tuple(part for item in items for part in _row_ranges(item))
+    raise SelectionError(
+        f"rows cannot be {rows!r}", hint="Give (start, stop), a slice, or a list of these"
+    )
+
+
+def _row_range(rows: Range | Slice, num_rows: int) -> Range:
+    if isinstance(rows, Slice):
+        start, stop, _ = slice(rows.start, rows.stop).indices(num_rows)
+        return start, stop
+    if rows[1] > num_rows:
+        raise SelectionError(
+            f"rows {rows[0]:,} to {rows[1]:,} are not all in the file, which has {num_rows:,}",
+            hint="A slice clips: rows=slice(start, stop)",
+        )
+    return rows
+
+
+def _text(values: Sequence[Any]) -> str:
+    return repr(values[0]) if len(values) == 1 else f"[{', '.join(map(repr, values))}]"
