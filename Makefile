@@ -1,7 +1,7 @@
 # make lab    JupyterLab on the tour        make lint   style, types, import directions
 # make demo   the same without a browser    make bench  the benchmarks (minutes)
 # make test   the tests                     make clean  removes .venv and what was built
-.PHONY: lab demo test lint format docs bench clean
+.PHONY: lab demo test lint style types imports cxx-style format docs bench clean
 .DEFAULT_GOAL := lab
 
 PYTHON := .venv/bin/python
@@ -18,11 +18,20 @@ demo: .venv/.core
 test: .venv/.test
 	@$(PYTHON) -m pytest $(PYTEST)
 
-lint: .venv/.dev
+# `make -k lint` goes on after the first that fails.
+lint: style types imports cxx-style
+
+style: .venv/.dev
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
+
+types: .venv/.dev
 	.venv/bin/mypy
+
+imports: .venv/.dev
 	.venv/bin/lint-imports
+
+cxx-style: .venv/.dev
 	.venv/bin/clang-format --dry-run -Werror $(CXX_FILES)
 
 format: .venv/.dev

@@ -20,7 +20,8 @@ def command(platform: str, environment: dict[str, str], *, is_root: bool) -> lis
         environment.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY")
     )
     return [
-        *(sys.executable, "-m", "jupyter", "lab", TOUR),
+        *(sys.executable, "-m", "jupyter", "lab"),
+        f"--LabApp.default_url=/lab/tree/{TOUR}",  # part of the URL that is printed, too
         "--ServerApp.port_retries=100",
         *([] if has_display else ["--no-browser"]),
         *(["--allow-root"] if is_root else []),
