@@ -7,8 +7,9 @@ is 12 bytes); everywhere else the leaf is what its physical type says. So every 
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import Enum
 from functools import cache
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import polars as pl
 import pyarrow as pa
@@ -16,6 +17,7 @@ import pyarrow as pa
 from pqlab.footer.schema import LogicalType, SchemaNode
 
 Int96Unit = Literal["ns", "us"]
+ArrowTypeOf = Callable[[str, LogicalType], pa.DataType | None]
 
 # DECIMAL of more digits stays as its bytes.
 MAX_DECIMAL_PRECISION = 38
@@ -78,31 +80,73 @@ def _decimal(_: str, annotation: LogicalType) -> pa.DataType | None:
     return pa.decimal128(precision, scale) if fits else None
 
 
-def _always(data_type: pa.DataType) -> Callable[[str, LogicalType], pa.DataType | None]:
+def _always(data_type: pa.DataType | None) -> ArrowTypeOf:
     return lambda _physical_type, _annotation: data_type
 
 
-# annotation -> (the physical types that it may stand on, with the length where that is fixed; type)
-_ANNOTATED: dict[
-    str,
-    tuple[dict[str, int | None], Callable[[str, LogicalType], pa.DataType | None]],
-] = {
-    "STRING": ({"BYTE_ARRAY": None}, _always(pa.string_view())),
-    "ENUM": ({"BYTE_ARRAY": None}, _always(pa.string_view())),
-    "JSON": ({"BYTE_ARRAY": None}, _always(pa.string_view())),
-    "INTEGER": ({"INT32": None, "INT64": None}, _integer),
-    "DECIMAL": (
-        {"INT32": None, "INT64": None, "BYTE_ARRAY": None, "FIXED_LEN_BYTE_ARRAY": None},
-        _decimal,
+class SortOrder(Enum):
+    """How the values of a leaf compare (ColumnOrder in parquet.thrift)."""
+
+    SIGNED = "signed"
+    UNSIGNED = "unsigned"
+    FLOAT = "signed, with NaN and two zeros"
+    INT96 = "chronological"
+    UNDEFINED = "undefined"
+
+
+class Annotation(NamedTuple):
+    """A row of the table: where a logical type may stand, and what it makes of the leaf."""
+
+    lengths: dict[str, int | None]  # the physical types that it may stand on, the length if fixed
+    arrow: ArrowTypeOf  # of the physical type and the annotation; None: the physical type's
+    order: SortOrder
+
+
+_BYTES: dict[str, int | None] = {"BYTE_ARRAY": None}
+_INTEGERS: dict[str, int | None] = {"INT32": None, "INT64": None}
+_NUMBERS: dict[str, int | None] = {**_INTEGERS, **_BYTES, "FIXED_LEN_BYTE_ARRAY": None}
+_ANY: dict[str, int | None] = {**dict.fromkeys(_PHYSICAL), "INT96": None}
+
+ANNOTATIONS: dict[str, Annotation] = {
+    "STRING": Annotation(_BYTES, _always(pa.string_view()), SortOrder.UNSIGNED),
+    "ENUM": Annotation(_BYTES, _always(pa.string_view()), SortOrder.UNSIGNED),
+    "JSON": Annotation(_BYTES, _always(pa.string_view()), SortOrder.UNSIGNED),
+    "BSON": Annotation(_BYTES, _always(None), SortOrder.UNSIGNED),
+    "UUID": Annotation({"FIXED_LEN_BYTE_ARRAY": 16}, _always(None), SortOrder.UNSIGNED),
+    "INTEGER": Annotation(_INTEGERS, _integer, SortOrder.SIGNED),  # unsigned where it says so
+    "DECIMAL": Annotation(_NUMBERS, _decimal, SortOrder.SIGNED),
+    "DATE": Annotation({"INT32": None}, _always(pa.date32()), SortOrder.SIGNED),
+    "TIME": Annotation(_INTEGERS, _time, SortOrder.SIGNED),
+    "TIMESTAMP": Annotation({"INT64": None}, _timestamp, SortOrder.SIGNED),
+    "FLOAT16": Annotation({"FIXED_LEN_BYTE_ARRAY": 2}, _always(pa.float16()), SortOrder.FLOAT),
+    "INTERVAL": Annotation(
+        {"FIXED_LEN_BYTE_ARRAY": 12}, _always(INTERVAL_TYPE), SortOrder.UNDEFINED
     ),
-    "DATE": ({"INT32": None}, _always(pa.date32())),
-    "TIME": ({"INT32": None, "INT64": None}, _time),
-    "TIMESTAMP": ({"INT64": None}, _timestamp),
-    "FLOAT16": ({"FIXED_LEN_BYTE_ARRAY": 2}, _always(pa.float16())),
-    "INTERVAL": ({"FIXED_LEN_BYTE_ARRAY": 12}, _always(INTERVAL_TYPE)),
-    "UNKNOWN": (dict.fromkeys([*_PHYSICAL, "INT96"]), _always(pa.null())),
-    # Known to be no more than their bytes: UUID, BSON, GEOMETRY, GEOGRAPHY.
+    "GEOMETRY": Annotation(_BYTES, _always(None), SortOrder.UNDEFINED),
+    "GEOGRAPHY": Annotation(_BYTES, _always(None), SortOrder.UNDEFINED),
+    "UNKNOWN": Annotation(_ANY, _always(pa.null()), SortOrder.UNDEFINED),
 }
+
+_PHYSICAL_ORDER: dict[str, SortOrder] = {
+    "BOOLEAN": SortOrder.SIGNED,
+    "INT32": SortOrder.SIGNED,
+    "INT64": SortOrder.SIGNED,
+    "INT96": SortOrder.INT96,
+    "FLOAT": SortOrder.FLOAT,
+    "DOUBLE": SortOrder.FLOAT,
+    "BYTE_ARRAY": SortOrder.UNSIGNED,
+    "FIXED_LEN_BYTE_ARRAY": SortOrder.UNSIGNED,
+}
+
+
+def _row(
+    physical_type: str, annotation: LogicalType | None, type_length: int | None
+) -> Annotation | None:
+    """The annotation's row, if it may stand on this leaf."""
+    row = ANNOTATIONS.get(annotation.kind) if annotation else None
+    if row is None or physical_type not in row.lengths:
+        return None
+    return row if row.lengths[physical_type] in (None, type_length) else None
 
 
 @cache
@@ -113,16 +157,11 @@ def leaf_arrow_type(
     int96_unit: Int96Unit = "ns",
 ) -> pa.DataType:
     """Arrow type of a leaf's values; `int96_unit`: the unit of INT96 timestamps."""
-    if annotation is not None and annotation.kind in _ANNOTATED:
-        allowed, build = _ANNOTATED[annotation.kind]
-        length = allowed.get(physical_type)
-        if physical_type in allowed and length in (None, type_length):
-            annotated = build(physical_type, annotation)
-            if annotated is not None:
-                return annotated
-    if physical_type == "INT96":
-        return pa.timestamp(int96_unit)
-    return _PHYSICAL[physical_type]
+    row = _row(physical_type, annotation, type_length)
+    arrow = row.arrow(physical_type, annotation) if row and annotation else None
+    if arrow is not None:
+        return arrow
+    return pa.timestamp(int96_unit) if physical_type == "INT96" else _PHYSICAL[physical_type]
 
 
 @cache
@@ -130,15 +169,40 @@ def _polars_type(arrow: pa.DataType) -> pl.DataType:
     return pl.Series(pl.from_arrow(pa.nulls(0, arrow))).dtype
 
 
+def _key(leaf: SchemaNode) -> tuple[str, LogicalType | None, int | None]:
+    if leaf.physical_type is None:
+        raise TypeError(f"{leaf.column!r} is a group: only leaves have values")
+    return leaf.physical_type, leaf.annotation, leaf.type_length
+
+
 def arrow_type(leaf: SchemaNode, int96_unit: Int96Unit = "ns") -> pa.DataType:
     """Arrow type that a leaf's values are assembled into: its own type, without its lists.
 
     Strings and bytes are views; TIME and TIMESTAMP keep the file's unit.
     """
-    assert leaf.physical_type is not None, "a group has no values"
-    return leaf_arrow_type(leaf.physical_type, leaf.annotation, leaf.type_length, int96_unit)
+    return leaf_arrow_type(*_key(leaf), int96_unit)
 
 
 def polars_type(leaf: SchemaNode, int96_unit: Int96Unit = "ns") -> pl.DataType:
     """Polars dtype of a leaf's values: its own type, without its lists."""
     return _polars_type(arrow_type(leaf, int96_unit))
+
+
+@cache
+def leaf_sort_order(
+    physical_type: str, annotation: LogicalType | None, type_length: int | None
+) -> SortOrder:
+    """How the values compare; UNDEFINED for an annotation that is new, or not allowed there."""
+    if annotation is None:
+        return _PHYSICAL_ORDER[physical_type]
+    row = _row(physical_type, annotation, type_length)
+    if row is None:
+        return SortOrder.UNDEFINED
+    if annotation.kind == "INTEGER" and not annotation.is_signed:
+        return SortOrder.UNSIGNED
+    return row.order
+
+
+def sort_order(leaf: SchemaNode) -> SortOrder:
+    """How the values of a leaf compare."""
+    return leaf_sort_order(*_key(leaf))
