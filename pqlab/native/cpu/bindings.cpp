@@ -49,4 +49,5 @@ NB_MODULE(_native, m) {
   pq::bind_codecs(m);
   pq::bind_decode(m);
   pq::bind_xxhash(m);
+  pq::bind_mapping(m);
 }

@@ -7,10 +7,11 @@
 
 namespace pq {
 
-void bind_footer(nanobind::module_& m);  // footer.cpp: FileMetaData -> columnar arrays
-void bind_pages(nanobind::module_& m);   // pages.cpp: page index and page headers -> page table
-void bind_decode(nanobind::module_& m);  // decode.cpp: pages -> column buffers
-void bind_codecs(nanobind::module_& m);  // codecs.cpp: block decompression
-void bind_xxhash(nanobind::module_& m);  // xxhash.cpp: XXH64
+void bind_footer(nanobind::module_& m);   // footer.cpp: FileMetaData -> columnar arrays
+void bind_pages(nanobind::module_& m);    // pages.cpp: page index and page headers -> page table
+void bind_decode(nanobind::module_& m);   // decode.cpp: pages -> column buffers
+void bind_codecs(nanobind::module_& m);   // codecs.cpp: block decompression
+void bind_xxhash(nanobind::module_& m);   // xxhash.cpp: XXH64
+void bind_mapping(nanobind::module_& m);  // mapping.cpp: cache files by mmap
 
 }  // namespace pq
