@@ -1,0 +1,161 @@
+"""Frames as text: aligned columns, rich tables, and JSON that other programs can rely on.
+
+The JSON form: integers are exact; binary is `{"base64": "..."}`; floats that JSON lacks are
+`{"float": "nan"}` (`"inf"`, `"-inf"`); decimals, dates, times, timestamps and durations are text
+(ISO 8601); null is null; lists and structs are arrays and objects.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from collections.abc import Iterable, Iterator
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from pqlab import text
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+JSON_VERSION = 1
+_SLICE_ROWS = 4096  # turned into Python objects at a time
+_CELL_CHARACTERS = 60
+
+
+# ----------------------------------------------------------------------------------------- text
+
+
+def plain_lines(frame: pl.DataFrame) -> Iterator[str]:
+    """The frame as lines of aligned columns, a header first; numbers as they are, for `awk`."""
+    columns = [_cells(column, grouped=False) for column in frame]
+    names = [text.visible(name) for name in frame.columns]
+    widths = [
+        max(len(name), max(map(len, cells), default=0))
+        for name, cells in zip(names, columns, strict=True)
+    ]
+    right = [dtype.is_numeric() for dtype in frame.dtypes]
+    for row in (names, *zip(*columns, strict=True)):
+        yield "  ".join(
+            cell.rjust(width) if is_right else cell.ljust(width)
+            for cell, width, is_right in zip(row, widths, right, strict=True)
+        ).rstrip()
+
+
+def rich_table(frame: pl.DataFrame, title: str | None = None) -> Table:
+    """The frame as a table for a terminal; cells and names are text, never markup."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(
+        title=None if title is None else Text(title), box=box.SIMPLE_HEAD, title_justify="left"
+    )
+    for name, dtype in frame.schema.items():
+        numeric = dtype.is_numeric()
+        table.add_column(
+            Text(text.visible(name)), justify="right" if numeric else "left", no_wrap=numeric
+        )
+    for row in zip(*(_cells(column, grouped=True) for column in frame), strict=True):
+        table.add_row(*map(Text, row))
+    return table
+
+
+def _cells(column: pl.Series, *, grouped: bool) -> list[str]:
+    if column.dtype.is_integer() and grouped:
+        return [text.ABSENT if value is None else f"{value:,}" for value in column]
+    return [cell(value) for value in _portable(column)]
+
+
+def cell(value: Any) -> str:
+    """One value on one line, clipped: absent as a dash, empty text as `""`."""
+    match value:
+        case None:
+            return text.ABSENT
+        case str():
+            return text.clip(text.visible(value), _CELL_CHARACTERS)
+        case bytes():
+            return text.from_bytes(value)
+        case bool():
+            return str(value).lower()
+        case list() | dict():
+            return text.clip(text.visible(to_json(value)), _CELL_CHARACTERS)
+        case _:
+            return str(value)
+
+
+# ----------------------------------------------------------------------------------------- JSON
+
+
+def json_rows(frame: pl.DataFrame) -> Iterator[str]:
+    """Each row as one JSON object on one line. Names that occur once are kept as they are."""
+    portable = frame.select(_portable(column) for column in frame)
+    for part in portable.iter_slices(_SLICE_ROWS):
+        yield from map(to_json, part.iter_rows(named=True))
+
+
+def to_json(value: Any) -> str:
+    """A value in the JSON form of this module, on one line."""
+    try:
+        return json.dumps(value, default=_marked, ensure_ascii=False, allow_nan=False)
+    except ValueError:  # a float that JSON lacks
+        return json.dumps(_finite(value), default=_marked, ensure_ascii=False, allow_nan=False)
+
+
+def json_document(
+    command: str, fields: Iterable[tuple[str, Any]], rows: pl.DataFrame | None
+) -> Iterator[str]:
+    """The pieces of `{"pqlab": 1, "command": ..., ..., "rows": [...]}`, a row to a line."""
+    head = [("pqlab", JSON_VERSION), ("command", command), *fields]
+    yield "{" + ", ".join(f"{json.dumps(name)}: {to_json(value)}" for name, value in head)
+    if rows is not None:
+        yield ', "rows": ['
+        for number, row in enumerate(json_rows(rows)):
+            yield (",\n" if number else "\n") + row
+        yield "\n]"
+    yield "}\n"
+
+
+def _marked(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return {"base64": base64.b64encode(value).decode("ascii")}
+    if isinstance(value, pl.Series):
+        return value.to_list()
+    if isinstance(value, Decimal):
+        return format(value, "f")
+    raise TypeError(f"no JSON form for {type(value).__name__}")
+
+
+def _finite(value: Any) -> Any:
+    match value:
+        case float() if not math.isfinite(value):
+            return {"float": str(value)}
+        case dict():
+            return {key: _finite(item) for key, item in value.items()}
+        case list():
+            return [_finite(item) for item in value]
+        case _:
+            return value
+
+
+def _portable(column: pl.Series) -> pl.Series:
+    """The column with times of every kind as text, exact to the nanosecond."""
+    expression = _times_as_text(pl.col(column.name), column.dtype)
+    return column if expression is None else column.to_frame().select(expression).to_series()
+
+
+def _times_as_text(expression: pl.Expr, dtype: Any) -> pl.Expr | None:
+    """The expression with what is temporal inside as text; None where nothing is."""
+    if dtype.is_temporal():
+        return expression.dt.to_string("iso")
+    if isinstance(dtype, pl.List):
+        inner = _times_as_text(pl.element(), dtype.inner)
+        return None if inner is None else expression.list.eval(inner)
+    if isinstance(dtype, pl.Struct):
+        fields = [_times_as_text(pl.field(f.name), f.dtype) for f in dtype.fields]
+        changed = [field for field in fields if field is not None]
+        return expression.struct.with_fields(changed) if changed else None
+    return None
