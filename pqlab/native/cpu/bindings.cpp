@@ -1,5 +1,7 @@
 #include "bindings.hpp"
 
+#include <nanobind/stl/string.h>
+
 #include "error.hpp"
 
 namespace nb = nanobind;

@@ -1,0 +1,97 @@
+// Stored values to the values of their logical type, where the two differ in width or meaning. Each
+// says whether the value fits.
+#pragma once
+#include "bits.cuh"
+
+namespace pq {
+
+// INT32 to the 8 or 16 bits of its annotation.
+template <class T>
+struct NarrowInteger {
+  using Out = T;
+  static constexpr u32 width = 4;
+
+  PQ_HD bool operator()(const u8* value, T& out) const {
+    const i32 wide = load<i32>(value);
+    out = static_cast<T>(wide);
+    return static_cast<i32>(out) == wide;
+  }
+};
+
+// INT96: nanoseconds within the day, then the Julian day; to UNITS_PER_DAY since 1970.
+template <i64 UNITS_PER_DAY>
+struct Int96Timestamp {
+  using Out = i64;
+  static constexpr u32 width = 12;
+
+  PQ_HD bool operator()(const u8* value, i64& out) const {
+    constexpr i64 JULIAN_DAY_OF_1970 = 2440588;
+    constexpr i64 NS_PER_UNIT = 86'400'000'000'000 / UNITS_PER_DAY;
+    constexpr i64 MAX = 0x7fffffffffffffff, MIN = -MAX - 1;
+    constexpr i64 MAX_DAYS = MAX / UNITS_PER_DAY;
+    const i64 ns = load<i64>(value);
+    i64 units = ns / NS_PER_UNIT - (ns % NS_PER_UNIT < 0 ? 1 : 0);
+    i64 days = static_cast<i64>(load<u32>(value + 8)) - JULIAN_DAY_OF_1970;
+    out = 0;
+    if (days < 0) {  // the first day of the range begins before it
+      if (units < MIN + UNITS_PER_DAY) return false;
+      units -= UNITS_PER_DAY;
+      days += 1;
+    }
+    if (days > MAX_DAYS || days < -MAX_DAYS) return false;
+    const i64 whole = days * UNITS_PER_DAY;
+    if (units > 0 ? whole > MAX - units : whole < MIN - units) return false;
+    out = whole + units;
+    return true;
+  }
+};
+using Int96Nanoseconds = Int96Timestamp<86'400'000'000'000>;
+using Int96Microseconds = Int96Timestamp<86'400'000'000>;
+
+// A 128-bit integer in two's complement, little endian.
+struct alignas(8) Int128 {
+  u64 low;
+  u64 high;
+};
+
+template <class T>
+struct DecimalInteger {
+  using Out = Int128;
+  static constexpr u32 width = sizeof(T);
+
+  PQ_HD bool operator()(const u8* value, Int128& out) const {
+    const i64 wide = static_cast<i64>(load<T>(value));
+    out = {static_cast<u64>(wide), wide < 0 ? ~0ull : 0};
+    return true;
+  }
+};
+
+// Big-endian two's complement of 1 byte and more; above 16, the rest must be the sign.
+PQ_HD bool decimal_from_bytes(const u8* value, u32 length, Int128& out) {
+  out = {0, 0};
+  if (length == 0) return false;
+  const u8 sign = (value[0] & 0x80) != 0 ? 0xff : 0;
+  u32 at = 0;
+  for (; length - at > 16; ++at) {
+    if (value[at] != sign) return false;
+  }
+  if (((value[at] ^ sign) & 0x80) != 0) return false;
+  u64 low = sign != 0 ? ~0ull : 0, high = low;
+  for (; at < length; ++at) {
+    high = high << 8 | low >> 56;
+    low = low << 8 | value[at];
+  }
+  out = {low, high};
+  return true;
+}
+
+struct DecimalFixed {
+  using Out = Int128;
+  u32 width;
+
+  PQ_HD bool operator()(const u8* value, Int128& out) const {
+    return decimal_from_bytes(value, width, out);
+  }
+};
+
+}  // namespace pq

@@ -1,0 +1,61 @@
+// A Snappy block: its length, then literals and copies.
+#pragma once
+#include "leaf.cuh"
+
+namespace pq {
+
+// Into exactly dst[0, dst_size). The place of an error is a byte position in the block.
+template <class Group>
+PQ_HD StatusWord snappy_decompress(const Group& group, const u8* src, u64 src_size, u8* dst,
+                                   u64 dst_size) {
+  u64 at = 0;
+  u64 length = 0;
+  for (u32 shift = 0;; shift += 7) {
+    if (at == src_size || shift > 28) return status_word(Status::BLOCK, at);
+    const u8 byte = src[at++];
+    length |= static_cast<u64>(byte & 0x7f) << shift;
+    if (byte < 0x80) break;
+  }
+  if (length > dst_size) return status_word(Status::BLOCK_TOO_LONG, 0);
+  if (length < dst_size) return status_word(Status::BLOCK_TOO_SHORT, 0);
+  u64 done = 0;
+  while (at < src_size) {
+    const u64 start = at;
+    const u8 tag = src[at++];
+    const u64 left = src_size - at;
+    u64 count = tag >> 2;
+    if ((tag & 3) == 0) {
+      if (count >= 60) {
+        const u64 extra = count - 59;
+        if (extra > left) return status_word(Status::BLOCK, start);
+        count = load_partial(src + at, extra);
+        at += extra;
+      }
+      count += 1;
+      if (count > src_size - at) return status_word(Status::BLOCK, start);
+      if (count > dst_size - done) return status_word(Status::BLOCK_TOO_LONG, start);
+      copy_literal(group, src + at, count, src_size - at, dst_size - done, dst + done);
+      group.sync();
+      at += count;
+    } else {
+      const u32 bytes = (tag & 3) == 3 ? 4 : tag & 3;
+      if (bytes > left) return status_word(Status::BLOCK, start);
+      u64 distance;
+      if (bytes == 1) {
+        distance = static_cast<u64>(tag >> 5) << 8 | src[at];
+        count = (count & 7) + 4;
+      } else {
+        distance = bytes == 2 ? load<u16>(src + at) : load<u32>(src + at);
+        count += 1;
+      }
+      at += bytes;
+      if (distance == 0 || distance > done) return status_word(Status::BLOCK, start);
+      if (count > dst_size - done) return status_word(Status::BLOCK_TOO_LONG, start);
+      copy_match(group, distance, count, dst_size - done, dst + done);
+    }
+    done += count;
+  }
+  return done == dst_size ? STATUS_OK : status_word(Status::BLOCK_TOO_SHORT, at);
+}
+
+}  // namespace pq
