@@ -117,7 +117,7 @@ def open_source(source: Any) -> Source:
     `TypeError` for what is none of these.
     """
     if isinstance(source, str):
-        return FileSource(_local_path(source))
+        return FileSource(local_path(source))
     if isinstance(source, os.PathLike):
         return FileSource(os.fsdecode(source))
     if isinstance(source, bytes | bytearray | memoryview):
@@ -132,7 +132,8 @@ def open_source(source: Any) -> Source:
     )
 
 
-def _local_path(text: str) -> str:
+def local_path(text: str) -> str:
+    """The path that a path or a `file://` URL names, `~` expanded; `SourceError` for other URLs."""
     scheme = re.match(r"([A-Za-z][A-Za-z0-9+.-]+)://", text)
     if scheme is None:
         return str(Path(text).expanduser()) if text.startswith("~") else text
