@@ -168,4 +168,4 @@ def test_hive_folders(tmp_path: Path) -> None:
     query = (
         f"select distinct y from read_parquet('{root}/y=a*/*/*.parquet', hive_partitioning=true)"
     )
-    assert ("a b/c",) in duckdb.sql(query).fetchall()
+    assert ("a b/c",) in duckdb.execute(query).fetchall()
