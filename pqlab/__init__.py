@@ -22,6 +22,7 @@ _PUBLIC = {
     "SourceError": "pqlab.errors",
     "UnsupportedError": "pqlab.errors",
     "Limits": "pqlab.limits",
+    "show_versions": "pqlab.versions",
 }
 
 _MODULES = ("sample",)
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
         UnsupportedError as UnsupportedError,
     )
     from pqlab.limits import Limits as Limits
+    from pqlab.versions import show_versions as show_versions
 
 
 def __getattr__(name: str) -> Any:

@@ -8,6 +8,8 @@ import json
 import subprocess
 import sys
 
+import pytest
+
 import pqlab
 
 # What `import pqlab` must not load: each takes longer than pqlab itself.
@@ -52,3 +54,23 @@ def test_versions_agree() -> None:
 
 def test_is_typed() -> None:
     assert importlib.resources.files("pqlab").joinpath("py.typed").is_file()
+
+
+def test_versions_are_known_without_importing_packages() -> None:
+    program = "import sys, json; from pqlab.versions import versions; v = versions(); "
+    program += "print(json.dumps([v, sorted(sys.modules)]))"
+    out = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+    )
+    found, modules = json.loads(out.stdout)
+    assert found["pqlab"] == pqlab.__version__
+    assert found["packages"]["polars"] == importlib.metadata.version("polars")
+    assert {"ZSTD", "GZIP", "BROTLI", "SNAPPY", "LZ4", "LZ4_RAW"} <= found["codecs"].keys()
+    assert set(modules).isdisjoint({"polars", "pyarrow", "altair", "cupy"})
+
+
+def test_show_versions_prints_a_line_each(capsys: pytest.CaptureFixture[str]) -> None:
+    pqlab.show_versions()
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["pqlab", pqlab.__version__]
+    assert any(line.startswith("codec ZSTD ") for line in lines)
