@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
 
 Unit = Literal["MILLIS", "MICROS", "NANOS"]
 Repetition = Literal["REQUIRED", "OPTIONAL", "REPEATED"]
@@ -78,7 +81,7 @@ class SchemaNode:
     max_definition_level: int
     max_repetition_level: int
     leaf: int | None
-    children: tuple[SchemaNode, ...] = ()
+    children: tuple[SchemaNode, ...] = field(default=(), repr=False)
 
     @property
     def column(self) -> str:
@@ -93,3 +96,135 @@ class SchemaNode:
         if self.converted_type == "DECIMAL":
             return LogicalType("DECIMAL", precision=self.precision, scale=self.scale or 0)
         return _CONVERTED.get(self.converted_type) if self.converted_type else None
+
+
+_PHYSICAL_TYPES = (
+    "BOOLEAN", "INT32", "INT64", "INT96", "FLOAT", "DOUBLE", "BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY",
+)  # fmt: skip
+_REPETITIONS: tuple[Repetition, ...] = ("REQUIRED", "OPTIONAL", "REPEATED")
+_CONVERTED_TYPES = (
+    "UTF8", "MAP", "MAP_KEY_VALUE", "LIST", "ENUM", "DECIMAL", "DATE", "TIME_MILLIS", "TIME_MICROS",
+    "TIMESTAMP_MILLIS", "TIMESTAMP_MICROS", "UINT_8", "UINT_16", "UINT_32", "UINT_64", "INT_8",
+    "INT_16", "INT_32", "INT_64", "JSON", "BSON", "INTERVAL",
+)  # fmt: skip
+# Field ids of the LogicalType union.
+_LOGICAL_TYPES = {
+    1: "STRING", 2: "MAP", 3: "LIST", 4: "ENUM", 5: "DECIMAL", 6: "DATE", 7: "TIME",
+    8: "TIMESTAMP", 10: "INTEGER", 11: "UNKNOWN", 12: "JSON", 13: "BSON", 14: "UUID",
+    15: "FLOAT16", 16: "VARIANT", 17: "GEOMETRY", 18: "GEOGRAPHY", 19: "FILE",
+}  # fmt: skip
+_UNITS: dict[int, Unit] = {1: "MILLIS", 2: "MICROS", 3: "NANOS"}
+_ALGORITHMS = ("SPHERICAL", "VINCENTY", "THOMAS", "ANDOYER", "KARNEY")
+
+# Bits of the native column `present`.
+_TYPE_LENGTH, _SCALE, _PRECISION, _FIELD_ID, _LOGICAL_A, _LOGICAL_B, _CRS = (
+    1 << bit for bit in range(7)
+)
+
+
+def build_schema(
+    table: Mapping[str, np.ndarray], num_elements: int, footer: np.ndarray
+) -> list[SchemaNode]:
+    """The nodes of all schema elements, by element; the first is the root.
+
+    `table`: the native schema arrays (SchemaColumn in native/cpu/footer.hpp), whose tree has been
+    checked there; one element stands for all. No recursion: schemas may be hundreds of levels deep.
+    """
+    columns = [
+        column.tolist() * (1 if len(column) == num_elements else num_elements)
+        for column in table.values()
+    ]
+    rows = [dict(zip(table, row, strict=True)) for row in zip(*columns, strict=True)]
+    places = _places(rows, footer)
+    children: list[list[SchemaNode]] = [[] for _ in rows]
+    nodes: list[SchemaNode] = []
+    # Children stand behind their parents: from the end, they are ready for them.
+    for element in range(num_elements - 1, -1, -1):
+        row = rows[element]
+        node = SchemaNode(
+            **places[element],
+            **_annotations(row, footer),
+            element=element,
+            children=tuple(reversed(children[element])),
+        )
+        children[row["parent"]].append(node)
+        children[element] = []
+        nodes.append(node)
+    nodes.reverse()
+    return nodes
+
+
+def _places(rows: list[dict[str, int]], footer: np.ndarray) -> list[dict[str, Any]]:
+    """Each element's names, repetition, levels and leaf ordinal."""
+    places: list[dict[str, Any]] = []
+    leaf = 0
+    for element, row in enumerate(rows):
+        name = _text(footer, row["name_start"], row["name_size"])
+        is_root = element == 0
+        repetition = None if is_root else _REPETITIONS[row["repetition_type"]]
+        parent = places[row["parent"]] if not is_root else None
+        is_leaf = row["num_children"] <= 0 and row["type"] >= 0
+        places.append(
+            {
+                "name": name,
+                "path": (*parent["path"], name) if parent else (),
+                "repetition_type": repetition,
+                "max_definition_level": (parent["max_definition_level"] if parent else 0)
+                + (repetition in ("OPTIONAL", "REPEATED")),
+                "max_repetition_level": (parent["max_repetition_level"] if parent else 0)
+                + (repetition == "REPEATED"),
+                "leaf": leaf if is_leaf else None,
+                "physical_type": _PHYSICAL_TYPES[row["type"]] if is_leaf else None,
+            }
+        )
+        leaf += is_leaf
+    return places
+
+
+def _annotations(row: Mapping[str, int], footer: np.ndarray) -> dict[str, Any]:
+    present = row["present"]
+    return {
+        "type_length": row["type_length"] if present & _TYPE_LENGTH else None,
+        "logical_type": _logical_type(row, footer),
+        "converted_type": _name(_CONVERTED_TYPES, row["converted_type"], "CONVERTED_TYPE"),
+        "precision": row["precision"] if present & _PRECISION else None,
+        "scale": row["scale"] if present & _SCALE else None,
+        "field_id": row["field_id"] if present & _FIELD_ID else None,
+    }
+
+
+def _logical_type(row: Mapping[str, int], footer: np.ndarray) -> LogicalType | None:
+    number = row["logical_type"]
+    if number == 0:
+        return None
+    kind = _LOGICAL_TYPES.get(number, f"FIELD_{number}")
+    flag, b = bool(row["logical_flag"]), row["logical_b"]
+    a = row["logical_a"] if row["present"] & _LOGICAL_A else None
+    match kind:
+        case "TIME" | "TIMESTAMP":
+            unit = _UNITS.get(row["logical_unit"])
+            return LogicalType(kind, unit=unit, is_adjusted_to_utc=flag)
+        case "INTEGER":
+            return LogicalType(kind, bit_width=a, is_signed=flag)
+        case "DECIMAL":
+            return LogicalType(kind, scale=a, precision=b)
+        case "VARIANT":
+            return LogicalType(kind, specification_version=a)
+        case "GEOMETRY" | "GEOGRAPHY":
+            has_crs = row["present"] & _CRS
+            start, size = row["logical_crs_start"], row["logical_crs_size"]
+            crs = _text(footer, start, size) if has_crs else None
+            algorithm = None if a is None else _name(_ALGORITHMS, a, "ALGORITHM")
+            return LogicalType(kind, crs=crs, algorithm=algorithm)
+    return LogicalType(kind)
+
+
+def _name(names: tuple[str, ...], number: int, unknown: str) -> str | None:
+    """The enum's name for a number; -1 is absent, other unknown numbers keep theirs."""
+    if 0 <= number < len(names):
+        return names[number]
+    return None if number == -1 else f"{unknown}_{number}"
+
+
+def _text(footer: np.ndarray, start: int, size: int) -> str:
+    return footer[start : start + size].tobytes().decode("utf-8", "replace")

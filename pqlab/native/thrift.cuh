@@ -30,8 +30,20 @@ enum class ThriftStatus : u8 {
 };
 
 enum class ThriftType : u8 {
-  STOP = 0, BOOL_TRUE = 1, BOOL_FALSE = 2, I8 = 3, I16 = 4, I32 = 5, I64 = 6,
-  DOUBLE = 7, BINARY = 8, LIST = 9, SET = 10, MAP = 11, STRUCT = 12, UUID = 13,
+  STOP = 0,
+  BOOL_TRUE = 1,
+  BOOL_FALSE = 2,
+  I8 = 3,
+  I16 = 4,
+  I32 = 5,
+  I64 = 6,
+  DOUBLE = 7,
+  BINARY = 8,
+  LIST = 9,
+  SET = 10,
+  MAP = 11,
+  STRUCT = 12,
+  UUID = 13,
 };
 
 constexpr int THRIFT_MAX_DEPTH = 64;  // of containers inside a skipped field

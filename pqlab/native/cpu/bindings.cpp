@@ -21,12 +21,16 @@ const char* python_name(ErrorKind kind) {
 }
 
 // `leaf` is not part of a place in Python, where columns have names: it is left on the error as an
-// attribute for the layer that knows the schema.
+// attribute for the layer that knows the schema, unless native code knows the name.
 void raise(const Error& error) {
   nb::object type = nb::module_::import_("pqlab.errors").attr(python_name(error.kind));
   nb::object value = type(error.message);
   if (!error.field.empty()) value.attr("field") = error.field;
   if (!error.hint.empty()) value.attr("hint") = error.hint;
+  if (!error.column.empty()) {
+    value.attr("column") = nb::steal(PyUnicode_DecodeUTF8(
+        error.column.data(), static_cast<Py_ssize_t>(error.column.size()), "replace"));
+  }
   if (error.offset >= 0) value.attr("offset") = error.offset;
   if (error.row_group >= 0) value.attr("row_group") = error.row_group;
   if (error.page >= -1) value.attr("page") = error.page;

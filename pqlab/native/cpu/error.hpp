@@ -14,6 +14,7 @@ struct Error : std::exception {
   ErrorKind kind;
   std::string message;
   std::string field;   // thrift field, e.g. "ColumnMetaData.num_values"; empty: none
+  std::string column;  // the leaf's dotted path, where native code knows it; empty: unknown
   std::string hint;    // what to do; empty: nothing to say
   i64 offset = -1;     // in the file, or in the buffer the caller passed; -1: unknown
   i64 row_group = -1;  // -1: unknown
