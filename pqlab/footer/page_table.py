@@ -62,11 +62,26 @@ class BoundsState(IntEnum):
 class PageTable:
     """`pages`: array of dtype `PAGE`, in order (row_group, leaf, page), the dictionary page first.
 
-    `statistics`: the bytes that `min_start` and `max_start` point into.
+    `statistics`: the bytes that `min_start` and `max_start` point into. `warnings`: what was wrong
+    in optional parts and was passed over.
     """
 
     pages: np.ndarray
     statistics: np.ndarray  # of uint8
+    warnings: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.pages)
+
+
+def frozen(array: np.ndarray) -> np.ndarray:
+    """The array itself, read only from now on."""
+    array.setflags(write=False)
+    return array
+
+
+def shift_bounds(pages: np.ndarray, start: int) -> np.ndarray:
+    """Move the bounds' positions by `start`, in place; returns the rows."""
+    for side in ("min_start", "max_start"):
+        pages[side] += np.where(pages[side] >= 0, start, 0)
+    return pages
