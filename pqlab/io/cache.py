@@ -1,7 +1,7 @@
 """The on-disk cache of parsed footers: one private, checksummed, memory-mapped file per footer.
 
     header      magic, checksum of the rest of the header, layout, sizes
-    sections    name, dtype, length, elements stored (1: a constant), offset
+    sections    name, dtype, length, offset
     identity    the source's identity, as bytes; another one means another file: never served
     checksums   XXH64 of each block of the data
     data        the sections, aligned
@@ -49,9 +49,7 @@ _HEADER = np.dtype(
         ("file_bytes", "<u8"),
     ]
 )
-_SECTION = np.dtype(
-    [("name", "S44"), ("dtype", "S4"), ("length", "<u8"), ("stored", "<u8"), ("offset", "<u8")]
-)
+_SECTION = np.dtype([("name", "S44"), ("dtype", "S4"), ("length", "<u8"), ("offset", "<u8")])
 _DTYPES = {
     np.dtype(name).str.encode(): np.dtype(name)
     for name in ("u1", "i1", "?", "<u2", "<i2", "<u4", "<i4", "<u8", "<i8", "<f4", "<f8")
@@ -81,8 +79,7 @@ class Sections(Mapping[str, npt.NDArray[Any]]):
         self._verified = np.zeros(num_blocks, np.bool_)
 
     def __getitem__(self, name: str) -> npt.NDArray[Any]:
-        dtype, _, stored, offset = self._sections[name]
-        self._verify(offset, offset + stored * _DTYPES[dtype].itemsize)
+        self.verify(name, 0, self._sections[name][1])
         return self.unverified(name)
 
     def __iter__(self) -> Iterator[str]:
@@ -93,21 +90,16 @@ class Sections(Mapping[str, npt.NDArray[Any]]):
 
     def unverified(self, name: str) -> npt.NDArray[Any]:
         """The array as it is mapped: `verify` the part of it that is read."""
-        dtype, length, stored, offset = self._sections[name]
-        strides = None if stored == length else (0,)
-        return np.ndarray(length, _DTYPES[dtype], self._mapping, offset, strides)
+        dtype, length, offset = self._sections[name]
+        return np.ndarray(length, _DTYPES[dtype], self._mapping, offset)
 
     def verify(self, name: str, start: int, stop: int) -> None:
         """Check elements [start, stop) of a section; raises `CacheDamagedError`."""
-        dtype, length, stored, offset = self._sections[name]
-        if stored != length:
-            start, stop = 0, stored
+        dtype, _, offset = self._sections[name]
+        offset -= self._data_start
         width = _DTYPES[dtype].itemsize
-        self._verify(offset + start * width, offset + stop * width)
-
-    def _verify(self, start: int, stop: int) -> None:
-        first = (start - self._data_start) // BLOCK_BYTES
-        last = -(-(stop - self._data_start) // BLOCK_BYTES)
+        first = (offset + start * width) // BLOCK_BYTES
+        last = -(-(offset + stop * width) // BLOCK_BYTES)
         if self._verified[first:last].all():
             return
         begin = self._data_start + first * BLOCK_BYTES
@@ -168,8 +160,7 @@ def store(
 ) -> None:
     """Write the arrays as the cache file of `name`, then evict the longest unused files.
 
-    Arrays are one-dimensional; one of stride 0 is stored as one element. Raises `OSError` where the
-    folder cannot be written.
+    Arrays are one-dimensional. Raises `OSError` where the folder cannot be written.
     """
     sections, data_start, file_bytes = _layout(arrays, len(identity))
     if file_bytes > max_bytes:
@@ -257,9 +248,8 @@ def _layout(
         code = array.dtype.str.encode()
         if array.ndim != 1 or code not in _DTYPES or len(name) > _SECTION["name"].itemsize:
             raise TypeError(f"{name}: not an array that the cache keeps: {array.dtype}")
-        stored = min(1, len(array)) if array.strides == (0,) else len(array)
-        sections[i] = (name, code, len(array), stored, position)
-        position = _aligned(position + stored * array.dtype.itemsize + _READABLE_AFTER)
+        sections[i] = (name, code, len(array), position)
+        position = _aligned(position + array.nbytes + _READABLE_AFTER)
     data_start = _aligned(fixed + -(-position // BLOCK_BYTES) * 8)
     sections["offset"] += data_start
     return sections, data_start, data_start + position
@@ -280,7 +270,7 @@ def _write(
     with os.fdopen(fd, "r+b") as file:
         for section, array in zip(sections, arrays.values(), strict=True):
             file.seek(int(section["offset"]))
-            file.write(np.ascontiguousarray(array[: int(section["stored"])]).data)
+            file.write(np.ascontiguousarray(array).data)
         file.truncate(file_bytes)
         file.flush()
         # Checksums are of what the file holds now: no copy of the arrays is laid out in memory.

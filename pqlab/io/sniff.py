@@ -77,7 +77,7 @@ def _foreign(head: bytes) -> tuple[str, str]:
     for signature, (what, hint) in _SIGNATURES.items():
         if head.startswith(signature) or begin.startswith(signature):
             return f"this is not Parquet but {what}", hint
-    text = _as_text(head)
+    text = _as_text(begin)
     if text is None:
         return "this is not Parquet: it does not end in the magic bytes PAR1", "Check the path"
     if any(mark in text.splitlines()[0] for mark in ",;\t|"):
@@ -85,10 +85,9 @@ def _foreign(head: bytes) -> tuple[str, str]:
     return "this is not Parquet but text", _READ_TEXT
 
 
-def _as_text(head: bytes) -> str | None:
+def _as_text(data: bytes) -> str | None:
     """The bytes as text if they are UTF-8 without controls; the last character may be cut."""
-    text = head.decode(errors="ignore").strip()
-    lost = len(head) - len(head.decode(errors="ignore").encode())
-    return (
-        text if text and lost < 4 and all(c.isprintable() or c in "\t\r\n" for c in text) else None
-    )
+    text = data.decode(errors="ignore")
+    is_cut_at_most = len(data) - len(text.encode()) < 4
+    is_shown = all(character.isprintable() or character in "\t\r\n" for character in text)
+    return text if text and is_cut_at_most and is_shown else None
