@@ -115,12 +115,10 @@ _ENCRYPTION_ALGORITHMS = {1: "AES_GCM_V1", 2: "AES_GCM_CTR_V1"}
 class FileMetaData:
     """A parsed footer.
 
-    `footer`: the thrift bytes of FileMetaData, retained for what is read on demand (uint8, read
-    only); `footer_offset`: where they start in the file. `num_rows` sums the row groups, whatever
+    `footer_offset`: where `footer` starts in the file. `num_rows` sums the row groups, whatever
     `stated_num_rows` says. `warnings`: what was wrong in optional fields, which count as absent.
     """
 
-    footer: np.ndarray
     footer_offset: int
     format_version: int
     stated_num_rows: int
@@ -128,8 +126,6 @@ class FileMetaData:
     created_by: str | None
     num_leaves: int
     num_row_groups: int
-    row_groups: RowGroupTable
-    chunks: ChunkTable
     encryption_algorithm: str | None
     has_footer_signing_key_metadata: bool
     warnings: tuple[str, ...]
@@ -139,8 +135,32 @@ class FileMetaData:
     def __repr__(self) -> str:
         return (
             f"FileMetaData({self.num_rows:,} rows, {self.num_row_groups:,} row groups, "
-            f"{self.num_leaves:,} leaves, footer of {len(self.footer):,} bytes)"
+            f"{self.num_leaves:,} leaves, footer of {self.footer_bytes:,} bytes)"
         )
+
+    @functools.cached_property
+    def footer(self) -> np.ndarray:
+        """The thrift bytes of FileMetaData (uint8, read only), kept for what is read on demand."""
+        return self._arrays["footer"]
+
+    @property
+    def footer_bytes(self) -> int:
+        """The length of `footer`."""
+        return len(self.footer)
+
+    def footer_of(self, rows: ArrayLike | None) -> np.ndarray:  # noqa: ARG002 - a mapped footer's
+        """The footer, of which only what belongs to these rows of `chunks` will be read."""
+        return self.footer
+
+    @functools.cached_property
+    def row_groups(self) -> RowGroupTable:
+        """One row per row group."""
+        return _table(RowGroupTable, "row_groups.", self._arrays, self.num_row_groups)
+
+    @functools.cached_property
+    def chunks(self) -> ChunkTable:
+        """One row per column chunk."""
+        return _table(ChunkTable, "chunks.", self._arrays, self.num_row_groups * self.num_leaves)
 
     @functools.cached_property
     def schema(self) -> SchemaNode:
@@ -203,17 +223,17 @@ class FileMetaData:
         relative = self.chunks.statistics_position[index].astype(np.uint64)
         positions = self.chunks.position[index].astype(np.uint64) + relative
         positions[relative == 0] = 0
-        return details.StatisticsTable.read(self.footer, positions)
+        return details.StatisticsTable.read(self.footer_of(rows), positions)
 
     def encoding_stats(self, rows: ArrayLike | None = None) -> details.EncodingStatsTable:
         """Page counts by page type and encoding of these rows of `chunks`, read now."""
         positions = self._positions(rows, Present.ENCODING_STATS)
-        return details.EncodingStatsTable.read(self.footer, positions)
+        return details.EncodingStatsTable.read(self.footer_of(rows), positions)
 
     def size_statistics(self, rows: ArrayLike | None = None) -> details.SizeStatisticsTable:
         """Size statistics of these rows of `chunks`, read now."""
         positions = self._positions(rows, Present.SIZE_STATISTICS)
-        return details.SizeStatisticsTable.read(self.footer, positions)
+        return details.SizeStatisticsTable.read(self.footer_of(rows), positions)
 
     def sorting_columns(self, row_group: int) -> tuple[details.SortingColumn, ...]:
         """The sorting columns of a row group."""
@@ -246,21 +266,16 @@ class FileMetaData:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Self:
         """The metadata whose `arrays()` these are; they are used as they are, not copied."""
-        arrays = {name: _read_only(array) for name, array in arrays.items()}
         numbers = dict(zip(_NUMBERS, arrays["numbers"].tolist(), strict=True))
         text = _decode_text(arrays["text"])
-        num_leaves, num_row_groups = len(arrays["leaf_elements"]), numbers["num_row_groups"]
         return cls(
-            footer=arrays["footer"],
             footer_offset=numbers["footer_offset"],
             format_version=numbers["format_version"],
             stated_num_rows=numbers["stated_num_rows"],
             num_rows=numbers["num_rows"],
             created_by=text["created_by"],
-            num_leaves=num_leaves,
-            num_row_groups=num_row_groups,
-            row_groups=_table(RowGroupTable, "row_groups.", arrays, num_row_groups),
-            chunks=_table(ChunkTable, "chunks.", arrays, num_row_groups * num_leaves),
+            num_leaves=len(arrays["leaf_elements"]),
+            num_row_groups=numbers["num_row_groups"],
             encryption_algorithm=text["encryption_algorithm"],
             has_footer_signing_key_metadata=bool(numbers["has_footer_signing_key_metadata"]),
             warnings=tuple(text["warnings"]),
@@ -340,7 +355,7 @@ def _to_arrays(
     }
     for table in ("schema", "chunks", "row_groups"):
         arrays |= {f"{table}.{name}": array for name, array in parsed[table].items()}
-    return arrays
+    return {name: _read_only(array) for name, array in arrays.items()}
 
 
 def _encryption_algorithm(field_id: int) -> str | None:

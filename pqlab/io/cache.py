@@ -79,7 +79,7 @@ class Sections(Mapping[str, npt.NDArray[Any]]):
         self._verified = np.zeros(num_blocks, np.bool_)
 
     def __getitem__(self, name: str) -> npt.NDArray[Any]:
-        self.verify(name, 0, self._sections[name][1])
+        self.verify(name, 0, self.length(name))
         return self.unverified(name)
 
     def __iter__(self) -> Iterator[str]:
@@ -87,6 +87,10 @@ class Sections(Mapping[str, npt.NDArray[Any]]):
 
     def __len__(self) -> int:
         return len(self._sections)
+
+    def length(self, name: str) -> int:
+        """The number of elements of an array."""
+        return int(self._sections[name][1])
 
     def unverified(self, name: str) -> npt.NDArray[Any]:
         """The array as it is mapped: `verify` the part of it that is read."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
@@ -14,9 +15,10 @@ from pqlab import __version__
 from pqlab.errors import CorruptError, PqlabError, SourceChangedError
 from pqlab.footer.metadata import FileMetaData, parse_file_metadata
 from pqlab.io import cache as disk
+from pqlab.io.mapped import MappedArrays, MappedMetaData
 from pqlab.io.shared import Shared
 from pqlab.io.sniff import MAGIC, MIN_FILE_BYTES, SHOWN_BYTES, TRAILER_BYTES, not_parquet
-from pqlab.io.source import Bytes, Identity, Source, padded_empty
+from pqlab.io.source import Bytes, Identity, Source, open_source, padded_empty
 from pqlab.limits import DEFAULT_LIMITS, MIB, Limits
 from pqlab.native import _native
 from pqlab.plan.policy import IOPolicy
@@ -122,16 +124,22 @@ def _load(source: Source, key: _Key, parse: Callable[[], FileMetaData]) -> FileM
     name = key.identity.path
     sections = disk.load(folder, name, key.to_bytes())
     if sections is not None:
-        try:
-            return FileMetaData.from_arrays(sections)
-        except disk.CacheDamagedError:
-            disk.discard(sections)
+        return MappedMetaData.from_arrays(MappedArrays(sections, lambda: _parse_again(key)))
     metadata = _parsed_unchanged(source, parse)
     try:
         disk.store(folder, name, key.to_bytes(), metadata.arrays())
     except OSError as error:
         return _with_warning(metadata, f"{folder}: {error.strerror or error}")
     return metadata
+
+
+def _parse_again(key: _Key) -> FileMetaData:
+    """Parse the file whose cached metadata is damaged, if it is still the same file."""
+    with closing(open_source(key.identity.path)) as source:
+        metadata = load_metadata(source, cache=None, limits=key.limits)
+        if source.identity != key.identity:
+            raise SourceChangedError("the file changed since it was opened", hint="Open it again")
+        return metadata
 
 
 def _parsed_unchanged(source: Source, parse: Callable[[], FileMetaData]) -> FileMetaData:
