@@ -28,7 +28,7 @@ Cache: TypeAlias = str | os.PathLike[str] | None  # "memory", "disk", or a folde
 SHARED_BYTES = 256 * MIB  # of the metadata that is kept while nobody uses it
 
 _shared: Shared[FileMetaData] = Shared(
-    SHARED_BYTES, lambda metadata: metadata.nbytes + metadata.footer.nbytes
+    SHARED_BYTES, lambda metadata: metadata.nbytes + metadata.footer_bytes
 )
 
 
