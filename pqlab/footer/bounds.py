@@ -1,0 +1,294 @@
+"""What a minimum and a maximum are worth: the rules of trust, and bounds as frame columns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+
+from pqlab.footer.page_table import BoundsState
+from pqlab.footer.schema import LogicalType, SchemaNode
+from pqlab.footer.types import SortOrder, leaf_sort_order, sort_order
+from pqlab.footer.values import Spans, TypeKey, text_values, typed_values
+
+Version = tuple[int, int, int]
+
+# Which orders a column order can speak for; a union member that is not here is unknown to pqlab.
+COLUMN_ORDERS: dict[str, frozenset[SortOrder]] = {
+    "TYPE_ORDER": frozenset({SortOrder.SIGNED, SortOrder.UNSIGNED, SortOrder.FLOAT}),
+    "IEEE_754_TOTAL_ORDER": frozenset({SortOrder.FLOAT}),
+    "INT96_TIMESTAMP_ORDER": frozenset({SortOrder.INT96}),
+}
+
+
+class Writer(NamedTuple):
+    """`FileMetaData.created_by`, taken apart; a version that is not stated is None."""
+
+    application: str
+    version: Version | None
+
+    def is_before(self, application: str, version: Version) -> bool:
+        """Whether this is that application in an older version, or in one that is not stated."""
+        is_old = self.version is None or self.version < version
+        return self.application == application and is_old
+
+
+_CREATED_BY = re.compile(r"(?P<application>\S+)(?: version (?P<version>\d+\.\d+\.\d+))?")
+
+
+def parse_created_by(created_by: str | None) -> Writer:
+    """The writer that `application version 1.2.3 (build ...)` names."""
+    match = _CREATED_BY.match((created_by or "")[:256].lstrip())
+    if match is None:
+        return Writer("", None)
+    major, minor, patch = map(int, (match["version"] or "0.0.0").split("."))
+    return Writer(match["application"], (major, minor, patch) if match["version"] else None)
+
+
+class Case(NamedTuple):
+    """What the rules of trust look at: a leaf, how it compares, its column order, the writer."""
+
+    leaf: SchemaNode
+    order: SortOrder
+    column_order: str | None
+    writer: Writer
+
+
+class Rule(NamedTuple):
+    """One reason to distrust bounds; `legacy`, `value`: the fields that it speaks of."""
+
+    reason: str
+    legacy: bool  # Statistics.min and max, deprecated
+    value: bool  # Statistics.min_value and max_value, and the ColumnIndex
+    holds: Callable[[Case], bool]
+
+
+def _is_bytes(case: Case) -> bool:
+    return case.leaf.physical_type in ("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY")
+
+
+def _is_decimal(case: Case) -> bool:
+    annotation = case.leaf.annotation
+    return annotation is not None and annotation.kind == "DECIMAL"
+
+
+RULES: tuple[Rule, ...] = (
+    Rule(
+        "values of this type have no order",
+        legacy=True,
+        value=True,
+        holds=lambda case: case.order is SortOrder.UNDEFINED,
+    ),
+    Rule(
+        "the file states no column order that pqlab knows",
+        legacy=False,
+        value=True,
+        holds=lambda case: case.column_order not in COLUMN_ORDERS,
+    ),
+    Rule(
+        "the file's column order is not one of this type",
+        legacy=False,
+        value=True,
+        holds=lambda case: (
+            case.column_order in COLUMN_ORDERS
+            and case.order not in COLUMN_ORDERS[case.column_order]
+        ),
+    ),
+    Rule(
+        "min and max were found by signed comparison, which is not this type's order",
+        legacy=True,
+        value=False,
+        holds=lambda case: case.order not in (SortOrder.SIGNED, SortOrder.FLOAT),
+    ),
+    Rule(
+        "min and max of decimals in bytes were compared as bytes",
+        legacy=True,
+        value=False,
+        holds=lambda case: _is_bytes(case) and _is_decimal(case),
+    ),
+    Rule(
+        "parquet-mr before 1.8.0 wrote wrong bounds of bytes (PARQUET-251)",
+        legacy=True,
+        value=True,
+        holds=lambda case: _is_bytes(case) and case.writer.is_before("parquet-mr", (1, 8, 0)),
+    ),
+    Rule(
+        "parquet-mr before 1.10.0 compared all values as signed (PARQUET-1025)",
+        legacy=True,
+        value=True,
+        holds=lambda case: (
+            case.order is SortOrder.UNSIGNED and case.writer.is_before("parquet-mr", (1, 10, 0))
+        ),
+    ),
+    Rule(
+        "parquet-cpp before 1.3.0 compared all values as signed",
+        legacy=True,
+        value=True,
+        holds=lambda case: (
+            case.order is SortOrder.UNSIGNED and case.writer.is_before("parquet-cpp", (1, 3, 0))
+        ),
+    ),
+    Rule(
+        "parquet-cpp before 1.6.0 compared decimals in bytes as unsigned bytes (PARQUET-1655)",
+        legacy=True,
+        value=True,
+        holds=lambda case: (
+            _is_bytes(case)
+            and _is_decimal(case)
+            and case.writer.is_before("parquet-cpp", (1, 6, 0))
+        ),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class BoundsTrust:
+    """What the bounds of one leaf are worth in this file, before their values are looked at.
+
+    `value_reason`: why `min_value`, `max_value` and the column index are not trusted, or None;
+    `legacy_reason`: the same of the deprecated `min` and `max`. `nan_is_bound`: a NaN is a bound
+    (IEEE_754_TOTAL_ORDER: all values are NaN); else a NaN is no bound, a minimum of +0 may stand
+    for -0, and a maximum of -0 for +0.
+    """
+
+    order: SortOrder
+    nan_is_bound: bool
+    value_reason: str | None
+    legacy_reason: str | None
+
+
+def bounds_trust(leaf: SchemaNode, column_order: str | None, writer: Writer) -> BoundsTrust:
+    """Apply `RULES` to one leaf; the first rule that holds gives the reason."""
+    case = Case(leaf, sort_order(leaf), column_order, writer)
+    held = [rule for rule in RULES if rule.holds(case)]
+    return BoundsTrust(
+        order=case.order,
+        nan_is_bound=column_order == "IEEE_754_TOTAL_ORDER",
+        value_reason=next((rule.reason for rule in held if rule.value), None),
+        legacy_reason=next((rule.reason for rule in held if rule.legacy), None),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bounds:
+    """Bounds of chunks or pages, a row each.
+
+    `leaf`: the leaf's ordinal; `state`: `BoundsState` as the file tells it (uint8), before trust.
+    """
+
+    leaf: np.ndarray
+    state: np.ndarray
+    min: Spans
+    max: Spans
+
+
+_STATE_NAMES = pl.Series([state.name.lower() for state in BoundsState], dtype=pl.String)
+_WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}
+
+
+def bounds_columns(
+    bounds: Bounds, leaves: Sequence[SchemaNode], trust: Sequence[BoundsTrust]
+) -> dict[str, pl.Series]:
+    """`bounds_state`, `min_bytes`, `max_bytes`, `min_text`, `max_text` of every row."""
+    groups = _Groups.by_type(bounds.leaf, leaves)
+    return {
+        "bounds_state": _STATE_NAMES.gather(_states(bounds, trust, groups)),
+        "min_bytes": bounds.min.binary(),
+        "max_bytes": bounds.max.binary(),
+        "min_text": groups.text(bounds.min),
+        "max_text": groups.text(bounds.max),
+    }
+
+
+def bounds_states(
+    bounds: Bounds, leaves: Sequence[SchemaNode], trust: Sequence[BoundsTrust]
+) -> np.ndarray:
+    """`BoundsState` of every row (uint8), after the rules of trust and a look at the values.
+
+    A bound of the wrong length for its type, and a NaN where that is no bound, are untrusted.
+    """
+    return _states(bounds, trust, _Groups.by_type(bounds.leaf, leaves))
+
+
+def bounds_state_names(states: np.ndarray) -> pl.Series:
+    """The states as frames show them."""
+    return _STATE_NAMES.gather(states)
+
+
+def _states(bounds: Bounds, trust: Sequence[BoundsTrust], groups: _Groups) -> np.ndarray:
+    state = bounds.state.astype(np.uint8)
+    for stated, reasons in (
+        (BoundsState.PRESENT, [item.value_reason for item in trust]),
+        (BoundsState.DEPRECATED, [item.legacy_reason for item in trust]),
+    ):
+        distrusted = np.array([reason is not None for reason in reasons])
+        if distrusted.any():
+            state[(state == stated) & distrusted[bounds.leaf]] = BoundsState.UNTRUSTED
+    is_stated = (state == BoundsState.PRESENT) | (state == BoundsState.DEPRECATED)
+    wrong = np.zeros(len(state), np.bool_)
+    width = groups.widths[bounds.leaf]
+    for spans in (bounds.min, bounds.max):
+        wrong |= (spans.length != width) & (width >= 0) & (spans.start >= 0)
+    nan_is_bound = np.array([item.nan_is_bound for item in trust])
+    for key, rows in groups.rows():
+        if leaf_sort_order(*key) is SortOrder.FLOAT:
+            for spans in (bounds.min.take(rows), bounds.max.take(rows)):
+                is_nan = np.isnan(typed_values(spans, key).to_numpy()) & (spans.start >= 0)
+                wrong[rows] |= is_nan & ~nan_is_bound[bounds.leaf[rows]]
+    state[wrong & is_stated] = BoundsState.UNTRUSTED
+    return state
+
+
+def _width(physical_type: str, _: LogicalType | None, type_length: int | None) -> int:
+    if physical_type == "FIXED_LEN_BYTE_ARRAY":
+        return -1 if type_length is None else type_length
+    return _WIDTHS.get(physical_type, -1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Groups:
+    """Rows sorted by their leaf's type, so that each type is worked on at once.
+
+    `order`: the rows, those of type i at [ends[i - 1], ends[i]); `widths`: the bytes of a value, by
+    leaf; -1: any.
+    """
+
+    widths: np.ndarray
+    keys: list[TypeKey]
+    order: np.ndarray
+    ends: np.ndarray
+
+    @classmethod
+    def by_type(cls, leaf: np.ndarray, leaves: Sequence[SchemaNode]) -> _Groups:
+        ordinals: dict[TypeKey, int] = {}
+        type_of_leaf = [
+            ordinals.setdefault(
+                (node.physical_type or "", node.annotation, node.type_length), len(ordinals)
+            )
+            for node in leaves
+        ]
+        dtype = np.uint16 if len(ordinals) < 1 << 16 else np.uint32
+        type_of_row = np.array(type_of_leaf, dtype)[leaf]
+        ends = np.cumsum(np.bincount(type_of_row, minlength=len(ordinals)))
+        widths = np.array([_width(*key) for key in ordinals], np.int64)[type_of_leaf]
+        return cls(widths, list(ordinals), np.argsort(type_of_row, kind="stable"), ends)
+
+    def rows(self) -> Iterator[tuple[TypeKey, np.ndarray]]:
+        begin = 0
+        for key, end in zip(self.keys, self.ends.tolist(), strict=True):
+            if end > begin:
+                yield key, self.order[begin:end]
+            begin = end
+
+    def text(self, spans: Spans) -> pl.Series:
+        """The spans as text, type by type, in the order of the rows."""
+        parts = [text_values(spans.take(rows), key) for key, rows in self.rows()]
+        if not parts:
+            return pl.Series(dtype=pl.String)
+        place = np.empty(len(self.order), np.uint32)
+        place[self.order] = np.arange(len(self.order), dtype=np.uint32)
+        return pl.concat(parts, rechunk=True).gather(place)

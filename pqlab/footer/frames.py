@@ -1,0 +1,398 @@
+"""The inspector's frames, made of the columnar metadata: polars, vectorised, without I/O.
+
+`frame_columns` says what every column means. Null is "not known" or "not stated"; it is never 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+
+from pqlab.footer import frame_columns, names
+from pqlab.footer.bounds import (
+    Bounds,
+    BoundsTrust,
+    bounds_columns,
+    bounds_state_names,
+    bounds_states,
+    bounds_trust,
+    parse_created_by,
+)
+from pqlab.footer.details import StatisticsTable
+from pqlab.footer.metadata import FileMetaData, Present
+from pqlab.footer.page_table import (
+    HAS_CRC,
+    IS_COMPRESSED,
+    KNOWN_FROM_HEADER,
+    KNOWN_FROM_INDEX,
+    KNOWN_FROM_LEVELS,
+    MAX_EXACT,
+    MAX_INEXACT,
+    MIN_EXACT,
+    MIN_INEXACT,
+    BoundsState,
+    PageTable,
+)
+from pqlab.footer.schema import LogicalType, SchemaNode
+from pqlab.footer.series import flag_pair, int64, known, nullable, ratio, tristate
+from pqlab.footer.types import polars_type
+from pqlab.footer.values import Spans, typed_values
+
+Ordinals = Sequence[int] | np.ndarray
+
+
+def leaves_frame(metadata: FileMetaData) -> pl.DataFrame:
+    """One row per leaf column: its types, levels, and sums over the row groups."""
+    nodes = metadata.leaves
+    chunks = metadata.chunks
+    shape = (metadata.num_row_groups, len(nodes))
+    compressed = _sums(chunks.total_compressed_size, shape)
+    uncompressed = _sums(chunks.total_uncompressed_size, shape)
+    states_nulls = _has(chunks.present, Present.NULL_COUNT).reshape(shape)
+    codecs = [np.unique(column) for column in chunks.codec.reshape(shape).T]
+    encodings = np.bitwise_or.reduce(chunks.encodings.reshape(shape), axis=0, initial=0)
+    series = {
+        "leaf": pl.Series(np.arange(len(nodes), dtype=np.int32)),
+        "column": _column_names(metadata),
+        "physical_type": pl.Series([node.physical_type for node in nodes], dtype=pl.String),
+        "type_length": pl.Series([node.type_length for node in nodes], dtype=pl.Int32),
+        "logical_type": pl.Series(
+            [node.logical_type and logical_type_text(node.logical_type) for node in nodes],
+            dtype=pl.String,
+        ),
+        "converted_type": pl.Series([node.converted_type for node in nodes], dtype=pl.String),
+        "polars_type": pl.Series([str(polars_type(node)) for node in nodes], dtype=pl.String),
+        "repetition_type": pl.Series([node.repetition_type for node in nodes], dtype=pl.String),
+        "max_definition_level": pl.Series([node.max_definition_level for node in nodes]),
+        "max_repetition_level": pl.Series([node.max_repetition_level for node in nodes]),
+        "field_id": pl.Series([node.field_id for node in nodes], dtype=pl.Int32),
+        "column_order": pl.Series(list(metadata.column_orders), dtype=pl.String),
+        "num_values": pl.Series(_sums(chunks.num_values, shape)),
+        "null_count": nullable(
+            _sums(chunks.null_count, shape), np.all(states_nulls, axis=0, keepdims=True)[0]
+        ),
+        "total_compressed_size": pl.Series(compressed),
+        "total_uncompressed_size": pl.Series(uncompressed),
+        "compression_ratio": ratio(uncompressed, compressed),
+        "codecs": pl.Series(
+            [[names.name(code, names.CODECS) for code in found.tolist()] for found in codecs],
+            dtype=pl.List(pl.String),
+        ),
+        "encodings": _encoding_lists(encodings),
+    }
+    return frame_columns.build(frame_columns.LEAVES, series)
+
+
+def row_groups_frame(metadata: FileMetaData) -> pl.DataFrame:
+    """One row per row group."""
+    groups = metadata.row_groups
+    shape = (metadata.num_row_groups, metadata.num_leaves)
+    compressed = _sums(metadata.chunks.total_compressed_size, shape, axis=1)
+    uncompressed = _sums(metadata.chunks.total_uncompressed_size, shape, axis=1)
+    series = {
+        "row_group": pl.Series(np.arange(shape[0], dtype=np.int32)),
+        "num_rows": int64(groups.num_rows),
+        "first_row": int64(groups.first_row),
+        "total_byte_size": known(groups.total_byte_size),
+        "total_compressed_size": known(groups.total_compressed_size),
+        "chunks_compressed_size": pl.Series(compressed),
+        "chunks_uncompressed_size": pl.Series(uncompressed),
+        "compression_ratio": ratio(uncompressed, compressed),
+        "file_offset": known(groups.file_offset),
+        "ordinal": known(groups.ordinal),
+        "num_sorting_columns": known(groups.num_sorting_columns),
+    }
+    return frame_columns.build(frame_columns.ROW_GROUPS, series)
+
+
+def column_chunks_frame(
+    metadata: FileMetaData,
+    row_groups: Ordinals | None = None,
+    leaves: Ordinals | None = None,
+) -> pl.DataFrame:
+    """One row per column chunk, in order (row group, leaf); of all, or of the ordinals given."""
+    rows, row_group, leaf = _chunk_rows(metadata, row_groups, leaves)
+    chunks = metadata.chunks
+
+    def of(name: str) -> np.ndarray:
+        values: np.ndarray = getattr(chunks, name)
+        return values if rows is None else values[rows]
+
+    def where(name: str, bit: Present) -> pl.Series:
+        return nullable(of(name), _has(present, bit))
+
+    present = of("present")
+    encodings = of("data_page_encodings")
+    physical_types = pl.Series([node.physical_type for node in metadata.leaves], dtype=pl.String)
+    statistics = metadata.statistics(rows)
+    bounds = _chunk_bounds(metadata, statistics, leaf)
+    series = {
+        "row_group": pl.Series(row_group),
+        "column": _column_names(metadata).gather(leaf),
+        "leaf": pl.Series(leaf),
+        "physical_type": physical_types.gather(leaf),
+        "codec": names.names_of(of("codec"), names.CODECS),
+        "encodings": _encoding_lists(of("encodings")),
+        "data_page_encodings": _encoding_lists(encodings, unknown=0),
+        "num_data_pages": where("num_data_pages", Present.ENCODING_STATS),
+        "num_values": int64(of("num_values")),
+        "null_count": where("null_count", Present.NULL_COUNT),
+        "distinct_count": where("distinct_count", Present.DISTINCT_COUNT),
+        "nan_count": nullable(statistics.nan_count, _has(present, Present.NAN_COUNT)),
+        "total_compressed_size": int64(of("total_compressed_size")),
+        "total_uncompressed_size": int64(of("total_uncompressed_size")),
+        "compression_ratio": ratio(of("total_uncompressed_size"), of("total_compressed_size")),
+        **bounds_columns(bounds, metadata.leaves, leaf_trust(metadata)),
+        "is_min_value_exact": tristate(statistics.is_min_value_exact),
+        "is_max_value_exact": tristate(statistics.is_max_value_exact),
+        "dictionary_page_offset": where("dictionary_page_offset", Present.DICTIONARY_PAGE_OFFSET),
+        "data_page_offset": where("data_page_offset", Present.META_DATA),
+        "offset_index_offset": where("offset_index_offset", Present.OFFSET_INDEX),
+        "offset_index_length": where("offset_index_length", Present.OFFSET_INDEX),
+        "column_index_offset": where("column_index_offset", Present.COLUMN_INDEX),
+        "column_index_length": where("column_index_length", Present.COLUMN_INDEX),
+        "bloom_filter_offset": where("bloom_filter_offset", Present.BLOOM_FILTER_OFFSET),
+        "bloom_filter_length": where("bloom_filter_length", Present.BLOOM_FILTER_LENGTH),
+        "is_encrypted": pl.Series(_has(present, Present.CRYPTO_METADATA)),
+        "is_external": pl.Series(_has(present, Present.FILE_PATH)),
+    }
+    return frame_columns.build(frame_columns.COLUMN_CHUNKS, series)
+
+
+def pages_frame(metadata: FileMetaData, page_table: PageTable) -> pl.DataFrame:
+    """One row per page of the table, in its order."""
+    pages = _transposed(page_table.pages)
+    leaf, row_group, flags = pages["leaf"], pages["row_group"], pages["flags"]
+    codec = metadata.chunks.codec[row_group.astype(np.int64) * metadata.num_leaves + leaf]
+    is_sized = (pages["total_bytes"] >= 0) & (pages["header_bytes"] >= 0)
+    body = np.where(is_sized, pages["total_bytes"] - pages["header_bytes"], -1)
+    from_header = pages["known_from"] & KNOWN_FROM_HEADER != 0
+    bounds = _page_bounds(pages, page_table.statistics)
+    series = {
+        **{name: known(pages[name]) for name in _PAGE_NUMBERS},
+        **{
+            name: names.names_of(pages[name], names.ENCODINGS, unknown=-1)
+            for name in ("encoding", "definition_level_encoding", "repetition_level_encoding")
+        },
+        "row_group": pl.Series(row_group),
+        "column": _column_names(metadata).gather(leaf),
+        "leaf": pl.Series(leaf),
+        "page": pl.Series(pages["page"]),
+        "type": names.names_of(pages["type"], names.PAGE_TYPES, unknown=255),
+        "codec": names.names_of(codec, names.CODECS),
+        "compressed_page_size": known(body),
+        "compression_ratio": ratio(pages["uncompressed_page_size"], body),
+        **bounds_columns(bounds, metadata.leaves, leaf_trust(metadata)),
+        "is_min_value_exact": flag_pair(flags, MIN_EXACT, MIN_INEXACT),
+        "is_max_value_exact": flag_pair(flags, MAX_EXACT, MAX_INEXACT),
+        "is_compressed": nullable(flags & IS_COMPRESSED != 0, from_header),
+        "crc": nullable(pages["crc"], flags & HAS_CRC != 0),
+        "known_from": _KNOWN_FROM.gather(pages["known_from"]),
+    }
+    return frame_columns.build(frame_columns.PAGES, series)
+
+
+def statistics_frame(
+    metadata: FileMetaData, leaf: int, page_table: PageTable | None = None
+) -> pl.DataFrame:
+    """One column's bounds as values of its polars type, a row per row group.
+
+    With a page table also a row per data page of it, behind the row group's own. `min` and `max`
+    are null where the bytes are not a value of the type; `bounds_state` says what they are worth.
+    """
+    node = metadata.leaves[leaf]
+    rows = np.arange(metadata.num_row_groups, dtype=np.int64) * metadata.num_leaves + leaf
+    present = metadata.chunks.present[rows]
+    statistics = metadata.statistics(rows)
+    bounds = _chunk_bounds(metadata, statistics, np.full(len(rows), leaf, np.int32))
+    group = pl.Series(np.arange(len(rows), dtype=np.int32))
+    series = {
+        "row_group": group,
+        "page": pl.Series(dtype=pl.Int32).extend_constant(None, len(rows)),
+        "num_values": int64(metadata.chunks.num_values[rows]),
+        "null_count": nullable(metadata.chunks.null_count[rows], _has(present, Present.NULL_COUNT)),
+        "distinct_count": nullable(
+            metadata.chunks.distinct_count[rows], _has(present, Present.DISTINCT_COUNT)
+        ),
+        "nan_count": nullable(statistics.nan_count, _has(present, Present.NAN_COUNT)),
+        "is_min_value_exact": tristate(statistics.is_min_value_exact),
+        "is_max_value_exact": tristate(statistics.is_max_value_exact),
+    }
+    frame = _statistics(metadata, node, bounds, series)
+    if page_table is None:
+        return frame
+    pages = page_table.pages[(page_table.pages["leaf"] == leaf) & (page_table.pages["page"] >= 0)]
+    flags = np.ascontiguousarray(pages["flags"])
+    unknown = pl.Series(dtype=pl.Int64).extend_constant(None, len(pages))
+    series = {
+        "row_group": pl.Series(pages["row_group"]),
+        "page": pl.Series(pages["page"]),
+        "num_values": known(pages["num_values"]),
+        "null_count": known(pages["num_nulls"]),
+        "distinct_count": unknown,
+        "nan_count": unknown,
+        "is_min_value_exact": flag_pair(flags, MIN_EXACT, MIN_INEXACT),
+        "is_max_value_exact": flag_pair(flags, MAX_EXACT, MAX_INEXACT),
+    }
+    of_pages = _statistics(
+        metadata, node, page_bounds(PageTable(pages, page_table.statistics)), series
+    )
+    return pl.concat([frame, of_pages]).sort("row_group", maintain_order=True)
+
+
+def leaf_trust(metadata: FileMetaData) -> tuple[BoundsTrust, ...]:
+    """What the bounds of every leaf are worth in this file."""
+    writer = parse_created_by(metadata.created_by)
+    return tuple(
+        bounds_trust(leaf, order, writer)
+        for leaf, order in zip(metadata.leaves, metadata.column_orders, strict=True)
+    )
+
+
+def page_bounds(page_table: PageTable) -> Bounds:
+    """The bounds of the pages; those of pages of nulls only are not looked at."""
+    return _page_bounds(_transposed(page_table.pages), page_table.statistics)
+
+
+def _page_bounds(pages: dict[str, np.ndarray], statistics: np.ndarray) -> Bounds:
+    is_empty = pages["bounds_state"] == BoundsState.EMPTY
+    starts = [pages["min_start"], pages["max_start"]]
+    if is_empty.any():
+        starts = [np.where(is_empty, -1, start) for start in starts]
+    return Bounds(
+        pages["leaf"],
+        pages["bounds_state"],
+        Spans.of(statistics, starts[0], pages["min_length"]),
+        Spans.of(statistics, starts[1], pages["max_length"]),
+    )
+
+
+def logical_type_text(logical_type: LogicalType) -> str:
+    """`TIMESTAMP(MICROS, UTC)`, `DECIMAL(9, 2)`, `INTEGER(8, unsigned)`, `GEOMETRY(EPSG:4326)`."""
+    signs = {True: "signed", False: "unsigned", None: None}
+    zones = {True: "UTC", False: "local", None: None}
+    parameters = (
+        logical_type.unit,
+        zones[logical_type.is_adjusted_to_utc],
+        logical_type.bit_width,
+        signs[logical_type.is_signed],
+        logical_type.precision,
+        logical_type.scale,
+        logical_type.crs,
+        logical_type.algorithm,
+        logical_type.specification_version,
+    )
+    stated = ", ".join(str(parameter) for parameter in parameters if parameter is not None)
+    return f"{logical_type.kind}({stated})" if stated else logical_type.kind
+
+
+_PAGE_NUMBERS = (
+    "offset",
+    "total_bytes",
+    "header_bytes",
+    "uncompressed_page_size",
+    "num_values",
+    "num_nulls",
+    "num_rows",
+    "first_row",
+    "definition_levels_byte_length",
+    "repetition_levels_byte_length",
+)
+
+_KNOWN_FROM_BITS = {
+    KNOWN_FROM_INDEX: "index",
+    KNOWN_FROM_HEADER: "header",
+    KNOWN_FROM_LEVELS: "levels",
+}
+_KNOWN_FROM = pl.Series(
+    [
+        "+".join(text for bit, text in _KNOWN_FROM_BITS.items() if mask & bit)
+        for mask in range(2 ** len(_KNOWN_FROM_BITS))
+    ]
+)
+
+
+def _statistics(
+    metadata: FileMetaData, node: SchemaNode, bounds: Bounds, series: dict[str, pl.Series]
+) -> pl.DataFrame:
+    states = bounds_states(bounds, metadata.leaves, leaf_trust(metadata))
+    series["bounds_state"] = bounds_state_names(states)
+    key = (node.physical_type or "", node.annotation, node.type_length)
+    typed = [
+        typed_values(bounds.min, key).alias("min"),
+        typed_values(bounds.max, key).alias("max"),
+    ]
+    before = frame_columns.build(frame_columns.STATISTICS_BEFORE, series)
+    after = frame_columns.build(frame_columns.STATISTICS_AFTER, series)
+    return pl.concat([before, pl.DataFrame(typed), after], how="horizontal")
+
+
+def _transposed(pages: np.ndarray, rows_at_once: int = 4096) -> dict[str, np.ndarray]:
+    """The fields of the records as arrays, copied while a part of the records is in the cache."""
+    fields = {name: np.empty(len(pages), pages.dtype[name]) for name in pages.dtype.names or ()}
+    pairs = [(column, pages[name]) for name, column in fields.items()]
+    for begin in range(0, len(pages), rows_at_once):
+        for column, field in pairs:
+            column[begin : begin + rows_at_once] = field[begin : begin + rows_at_once]
+    return fields
+
+
+def _chunk_rows(
+    metadata: FileMetaData, row_groups: Ordinals | None, leaves: Ordinals | None
+) -> tuple[np.ndarray | None, np.ndarray, np.ndarray]:
+    """Rows of the chunk table (None: all), and the row group and the leaf of each."""
+    num_leaves = metadata.num_leaves
+    groups = np.arange(metadata.num_row_groups) if row_groups is None else row_groups
+    columns = np.arange(num_leaves) if leaves is None else leaves
+    group = np.repeat(np.asarray(groups, np.int32), len(columns))
+    leaf = np.tile(np.asarray(columns, np.int32), len(groups))
+    if row_groups is None and leaves is None:
+        return None, group, leaf
+    return group.astype(np.int64) * num_leaves + leaf, group, leaf
+
+
+def _column_names(metadata: FileMetaData) -> pl.Series:
+    return pl.Series([node.column for node in metadata.leaves], dtype=pl.String)
+
+
+def _has(present: np.ndarray, bit: Present) -> np.ndarray:
+    has: np.ndarray = (present & np.uint32(bit)) != 0
+    return has
+
+
+def _sums(values: np.ndarray, shape: tuple[int, int], axis: int = 0) -> np.ndarray:
+    sums: np.ndarray = values.reshape(shape).sum(axis=axis, dtype=np.int64)
+    return sums
+
+
+def _encoding_lists(masks: np.ndarray, unknown: int | None = None) -> pl.Series:
+    """Bit sets of encodings as lists of names; the set `unknown` becomes null."""
+    found = np.unique(masks)
+    lists = [None if mask == unknown else names.encodings_of(mask) for mask in found.tolist()]
+    positions = np.searchsorted(found, masks).astype(np.uint32)
+    return pl.Series(lists, dtype=pl.List(pl.String)).gather(positions)
+
+
+def _chunk_bounds(metadata: FileMetaData, statistics: StatisticsTable, leaf: np.ndarray) -> Bounds:
+    """`min_value` and `max_value`; where there are none the deprecated `min` and `max`."""
+    has_value = _has(statistics.present, Present.MIN_VALUE | Present.MAX_VALUE)
+    has_legacy = _has(statistics.present, Present.MIN | Present.MAX)
+    state = np.where(has_value, np.uint8(BoundsState.PRESENT), np.uint8(BoundsState.ABSENT))
+    state[~has_value & has_legacy] = BoundsState.DEPRECATED
+    sides = [
+        (Present.MIN_VALUE, Present.MIN, "min_value", "min"),
+        (Present.MAX_VALUE, Present.MAX, "max_value", "max"),
+    ]
+    spans = []
+    for value_bit, legacy_bit, value, legacy in sides:
+        is_legacy = ~has_value & _has(statistics.present, legacy_bit)
+        is_there = is_legacy | _has(statistics.present, value_bit)
+        start = np.where(is_there, getattr(statistics, f"{value}_start").astype(np.int64), -1)
+        length = getattr(statistics, f"{value}_length").astype(np.int64)
+        if is_legacy.any():
+            start = np.where(is_legacy, getattr(statistics, f"{legacy}_start"), start)
+            length = np.where(is_legacy, getattr(statistics, f"{legacy}_length"), length)
+        spans.append(Spans.of(metadata.footer, start, length))
+    return Bounds(leaf, state, *spans)

@@ -1,0 +1,220 @@
+"""Every byte of the file: what stands where, what overlaps, and what nothing points to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+
+from pqlab.footer import frame_columns
+from pqlab.footer.metadata import FileMetaData, Present
+from pqlab.footer.page_table import PageTable
+from pqlab.footer.series import nullable
+
+_MAGIC_BYTES = 4
+_LENGTH_BYTES = 4
+_NONE = -2  # an ordinal that does not apply; the dictionary page is -1
+
+# In the order in which spans of one offset are shown.
+KINDS = (
+    "magic",
+    "dictionary page",
+    "data page",
+    "index page",
+    "column chunk",
+    "column index",
+    "offset index",
+    "bloom filter",
+    "footer",
+    "extension",
+    "footer length",
+    "gap",
+)
+_PAGE_KINDS = np.array(
+    [KINDS.index(kind) for kind in ("data page", "index page", "dictionary page")]
+)
+
+
+class Span(NamedTuple):
+    """A span that the footer does not tell, found by reading: a bloom filter without its length.
+
+    `kind` is one of `KINDS`; `offset` and `size_bytes` are within the file.
+    """
+
+    kind: str
+    offset: int
+    size_bytes: int
+    row_group: int | None = None
+    leaf: int | None = None
+    note: str | None = None
+
+
+@dataclass(slots=True)
+class _Spans:
+    """Spans in columns, collected part by part; `note` is an index of `notes`."""
+
+    num_leaves: int
+    parts: list[dict[str, np.ndarray]] = field(default_factory=list)
+    notes: list[str | None] = field(default_factory=lambda: [None])
+
+    def add(
+        self,
+        kind: str | np.ndarray,
+        offset: np.ndarray | int,
+        size: np.ndarray | int,
+        *,
+        row_group: np.ndarray | int | None = None,
+        leaf: np.ndarray | int | None = None,
+        page: np.ndarray | int | None = None,
+        note: str | None = None,
+    ) -> None:
+        if note not in self.notes:
+            self.notes.append(note)
+        columns = {
+            "offset": offset,
+            "size": size,
+            "kind": KINDS.index(kind) if isinstance(kind, str) else kind,
+            "row_group": _NONE if row_group is None else row_group,
+            "leaf": _NONE if leaf is None else leaf,
+            "page": _NONE if page is None else page,
+            "note": self.notes.index(note),
+        }
+        shape = np.atleast_1d(offset).shape
+        self.parts.append(
+            {name: np.broadcast_to(np.asarray(v, np.int64), shape) for name, v in columns.items()}
+        )
+
+    def add_of_chunks(
+        self, kind: str, rows: np.ndarray, offset: np.ndarray, size: np.ndarray
+    ) -> None:
+        """One span for each of these rows of the chunk table; `offset`, `size` are of all rows."""
+        row_group, leaf = np.divmod(rows, max(self.num_leaves, 1))
+        self.add(kind, offset[rows], size[rows], row_group=row_group, leaf=leaf)
+
+    def joined(self) -> dict[str, np.ndarray]:
+        return {name: np.concatenate([part[name] for part in self.parts]) for name in self.parts[0]}
+
+
+def layout_frame(
+    metadata: FileMetaData,
+    file_size: int,
+    page_tables: Sequence[PageTable] = (),
+    found: Iterable[Span] = (),
+) -> pl.DataFrame:
+    """Every byte of a file of `file_size` bytes, by offset; what nothing points to is a gap.
+
+    A chunk none of whose pages is in `page_tables` is one span. `found` adds what reading the file
+    showed. In every file the sizes less the overlaps and less what lies outside add up to the size
+    of the file: spans that a corrupt footer puts over each other, or beyond the end, are shown
+    where it puts them.
+    """
+    spans = _Spans(metadata.num_leaves)
+    spans.add("magic", 0, min(_MAGIC_BYTES, file_size))
+    _add_chunks(spans, metadata, page_tables)
+    _add_indexes(spans, metadata)
+    for span in found:
+        place = {"row_group": span.row_group, "leaf": span.leaf}
+        spans.add(span.kind, span.offset, span.size_bytes, **place, note=span.note)
+    _add_footer(spans, metadata)
+    return _frame(metadata, file_size, spans)
+
+
+def _chunk_spans(metadata: FileMetaData) -> tuple[np.ndarray, np.ndarray]:
+    """Where every chunk's pages begin, and how many bytes they are (int64, a row per chunk).
+
+    They begin with the dictionary page where the footer says that there is one (an offset of 0,
+    or behind the data pages, says nothing). A chunk in another file, or without its metadata, has
+    size 0.
+    """
+    chunks = metadata.chunks
+    data = chunks.data_page_offset.astype(np.int64)
+    dictionary = chunks.dictionary_page_offset.astype(np.int64)
+    begins = np.where((dictionary > 0) & (dictionary < data), dictionary, data)
+    is_here = (chunks.present & int(Present.META_DATA | Present.FILE_PATH)) == int(
+        Present.META_DATA
+    )
+    return begins, np.where(is_here, chunks.total_compressed_size.astype(np.int64), 0)
+
+
+def _add_chunks(spans: _Spans, metadata: FileMetaData, page_tables: Sequence[PageTable]) -> None:
+    begins, sizes = _chunk_spans(metadata)
+    known = np.zeros(len(begins), np.bool_)
+    for table in page_tables:
+        pages = table.pages[table.pages["total_bytes"] >= 0]
+        known[pages["row_group"].astype(np.int64) * metadata.num_leaves + pages["leaf"]] = True
+        data_kind = KINDS.index("data page")
+        kinds = np.full(len(pages), data_kind)
+        kinds[pages["page"] == -1] = KINDS.index("dictionary page")
+        kinds[pages["type"] == 1] = KINDS.index("index page")
+        spans.add(
+            kinds, pages["offset"], pages["total_bytes"],
+            row_group=pages["row_group"], leaf=pages["leaf"], page=pages["page"],
+        )  # fmt: skip
+    spans.add_of_chunks("column chunk", np.flatnonzero(~known & (sizes > 0)), begins, sizes)
+
+
+def _add_indexes(spans: _Spans, metadata: FileMetaData) -> None:
+    chunks = metadata.chunks
+    for kind, bit, offset, length in (
+        ("column index", Present.COLUMN_INDEX, "column_index_offset", "column_index_length"),
+        ("offset index", Present.OFFSET_INDEX, "offset_index_offset", "offset_index_length"),
+        ("bloom filter", Present.BLOOM_FILTER_OFFSET, "bloom_filter_offset", "bloom_filter_length"),
+    ):
+        rows = np.flatnonzero(chunks.present & np.uint32(bit))
+        spans.add_of_chunks(kind, rows, getattr(chunks, offset), getattr(chunks, length))
+
+
+def _add_footer(spans: _Spans, metadata: FileMetaData) -> None:
+    """The footer, the extensions in it as spans of their own, its length and the magic bytes."""
+    begin, end = metadata.footer_offset, metadata.footer_offset + len(metadata.footer)
+    for extension in metadata.extensions:
+        start, stop = (metadata.footer_offset + at for at in (extension.start, extension.stop))
+        spans.add("footer", begin, start - begin)
+        place = {"row_group": extension.row_group, "leaf": extension.leaf}
+        note = f"field 32767 of {extension.owner}"
+        spans.add("extension", start, stop - start, **place, note=note)
+        begin = stop
+    spans.add("footer", begin, end - begin)
+    spans.add("footer length", end, _LENGTH_BYTES)
+    spans.add("magic", end + _LENGTH_BYTES, _MAGIC_BYTES)
+
+
+def _frame(metadata: FileMetaData, file_size: int, spans: _Spans) -> pl.DataFrame:
+    """The spans by offset, with the gaps between them, what overlaps, and what is outside."""
+    columns = spans.joined()
+    order = np.lexsort((columns["kind"], -columns["size"], columns["offset"]))
+    columns = {name: values[order] for name, values in columns.items()}
+    begin = np.clip(columns["offset"], 0, file_size)
+    in_file = np.minimum(columns["size"], file_size - begin)  # no sum of a hostile offset overflows
+    end = np.maximum(begin, np.minimum(columns["offset"], file_size) + in_file)
+    reached = np.maximum.accumulate(end)
+    before = np.concatenate([[0], reached[:-1]])
+    columns["overlap"] = np.maximum(np.minimum(before, end) - begin, 0)
+    columns["outside"] = columns["size"] - (end - begin)
+    gap_begin = np.append(before, reached[-1])
+    gap_size = np.append(begin, file_size) - gap_begin
+    is_gap = gap_size > 0
+    gaps = {name: np.zeros(is_gap.sum(), np.int64) for name in columns}
+    gaps |= {"offset": gap_begin[is_gap], "size": gap_size[is_gap]}
+    gaps |= {"kind": gaps["kind"] + KINDS.index("gap")}
+    gaps |= {name: gaps[name] + _NONE for name in ("row_group", "leaf", "page")}
+    columns = {name: np.concatenate([values, gaps[name]]) for name, values in columns.items()}
+    leaf = nullable(columns["leaf"], columns["leaf"] >= 0)
+    series = {
+        "offset": pl.Series(columns["offset"]),
+        "size_bytes": pl.Series(columns["size"]),
+        "kind": pl.Series(KINDS).gather(columns["kind"]),
+        "row_group": nullable(columns["row_group"], columns["row_group"] >= 0),
+        "column": pl.Series([node.column for node in metadata.leaves], dtype=pl.String).gather(
+            leaf
+        ),
+        "leaf": leaf,
+        "page": nullable(columns["page"], columns["page"] != _NONE),
+        "overlap_bytes": pl.Series(columns["overlap"]),
+        "outside_bytes": pl.Series(columns["outside"]),
+        "note": pl.Series(spans.notes, dtype=pl.String).gather(columns["note"]),
+    }
+    return frame_columns.build(frame_columns.LAYOUT, series).sort("offset", maintain_order=True)
