@@ -21,7 +21,14 @@ _PUBLIC = {
     "SourceChangedError": "pqlab.errors",
     "SourceError": "pqlab.errors",
     "UnsupportedError": "pqlab.errors",
+    "FileSelection": "pqlab.reader",
+    "IOPolicy": "pqlab.plan.policy",
     "Limits": "pqlab.limits",
+    "ParquetFile": "pqlab.reader",
+    "Plan": "pqlab.plan.plan",
+    "Trace": "pqlab.trace",
+    "open": "pqlab.reader",
+    "read": "pqlab.reader",
     "show_versions": "pqlab.versions",
 }
 
@@ -43,6 +50,15 @@ if TYPE_CHECKING:
         UnsupportedError as UnsupportedError,
     )
     from pqlab.limits import Limits as Limits
+    from pqlab.plan.plan import Plan as Plan
+    from pqlab.plan.policy import IOPolicy as IOPolicy
+    from pqlab.reader import (
+        FileSelection as FileSelection,
+        ParquetFile as ParquetFile,
+        open as open,  # noqa: A004  # `pqlab.open` is how people say it
+        read as read,
+    )
+    from pqlab.trace import Trace as Trace
     from pqlab.versions import show_versions as show_versions
 
 

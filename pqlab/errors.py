@@ -16,6 +16,8 @@ with `at()` while the error passes through them.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Self
 
 _PLACE = ("file", "row_group", "column", "page", "offset", "field")
@@ -78,6 +80,16 @@ class PqlabError(Exception):
         if self.hint:
             text += f". {self.hint}"
         return text
+
+
+@contextmanager
+def placed(**place: str | int | None) -> Iterator[None]:
+    """Fill in what is known here of the place of every `PqlabError` that passes through."""
+    try:
+        yield
+    except PqlabError as error:
+        error.at(**place)
+        raise
 
 
 class CorruptError(PqlabError):

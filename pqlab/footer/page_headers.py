@@ -36,6 +36,7 @@ def pages_from_headers(
     *,
     limits: Limits = DEFAULT_LIMITS,
     window_bytes: int = HEADER_WINDOW_BYTES,
+    until_row: int | None = None,
 ) -> Walk:
     """Walk the page headers of one chunk: a generator that yields the range [start, stop) it needs.
 
@@ -45,7 +46,9 @@ def pages_from_headers(
         wanted = next(walk)
         wanted = walk.send(fetch(wanted))  # until StopIteration, whose value is the table
 
-    Bodies of pages are skipped where they reach beyond the bytes given. Raises `CorruptError` with
+    Bodies of pages are skipped where they reach beyond the bytes given. `until_row`: the walk may
+    end, with the pages so far, once they hold the row group's rows before that one, or once the
+    rows of pages prove to be unknown. Raises `CorruptError` with
     offset, page and field; `LimitError` for a header above `page_header_bytes`, or too many pages.
     """
     row = row_group * metadata.num_leaves + leaf
@@ -58,7 +61,7 @@ def pages_from_headers(
     flat = metadata.leaves[leaf].max_repetition_level == 0
     walk = _native.PageWalk(start, stop, hard_stop, num_values, row_group, leaf, flat)
     try:
-        table = yield from _walk(walk, limits, window_bytes)
+        table = yield from _walk(walk, limits, window_bytes, until_row)
     except PqlabError as error:
         raise at_chunk(error, metadata, row) from None
     place = f"row group {row_group}, column {metadata.leaves[leaf].column!r}"
@@ -66,7 +69,7 @@ def pages_from_headers(
     return PageTable(table.pages, table.statistics, remarks)
 
 
-def _walk(walk: Any, limits: Limits, window_bytes: int) -> Walk:
+def _walk(walk: Any, limits: Limits, window_bytes: int, until_row: int | None) -> Walk:
     rows: list[np.ndarray] = [np.empty(0, PAGE)]
     statistics: list[np.ndarray] = [np.empty(0, np.uint8)]
     kept_bytes = unknown_pages = passed_over_fields = 0
@@ -92,13 +95,15 @@ def _walk(walk: Any, limits: Limits, window_bytes: int) -> Walk:
             if len(rows[-1]) > 1:
                 usual_bytes = max(window_bytes, min(2 * usual_bytes, MAX_WINDOW_BYTES))
             next_bytes = usual_bytes
+        if until_row is not None and reaches(rows[-1], until_row):
+            break
     difference = walk.num_values - walk.values_left
     remarks = (
         (early_end, f"{early_end} (at byte {walk.position})"),
         (unknown_pages, f"{unknown_pages} pages of an unknown type were passed over"),
         (passed_over_fields, f"{passed_over_fields} page header fields of a wrong type, not used"),
         (
-            walk.num_values > 0 and walk.values_left != 0,
+            end == _DONE and walk.num_values > 0 and walk.values_left != 0,
             f"the pages hold {difference} values, ColumnMetaData.num_values is {walk.num_values}",
         ),
     )
@@ -107,6 +112,14 @@ def _walk(walk: Any, limits: Limits, window_bytes: int) -> Walk:
         frozen(np.concatenate(statistics)),
         tuple(text for applies, text in remarks if applies),
     )
+
+
+def reaches(pages: np.ndarray, row: int) -> bool:
+    """Whether pages hold the row group's rows before `row`, or the rows of pages are unknown."""
+    if not len(pages) or pages["page"][-1] < 0:
+        return False
+    first_row, num_rows = int(pages["first_row"][-1]), int(pages["num_rows"][-1])
+    return first_row < 0 or num_rows < 0 or first_row + num_rows >= row
 
 
 def _received(buffer: Buffer, window: Range) -> np.ndarray:

@@ -30,18 +30,27 @@ _BOUNDS = ("min_start", "max_start", "min_length", "max_length", "bounds_state")
 
 
 def concat(tables: Sequence[PageTable]) -> PageTable:
-    """One table of several that share no page, in order (row_group, leaf, page)."""
+    """One table of several that share no page, in order (row_group, leaf, page).
+
+    A buffer of statistics that several tables share is taken once.
+    """
     if len(tables) == 1:
         return tables[0]
     pages = np.concatenate([np.empty(0, PAGE), *(table.pages for table in tables)])
-    row = start = 0
+    starts: dict[int, int] = {}  # of each buffer in the joined one, by its id
+    buffers = [np.empty(0, np.uint8)]
+    row = size = 0
     for table in tables:
-        shift_bounds(pages[row : row + len(table)], start)
-        row, start = row + len(table), start + len(table.statistics)
+        if id(table.statistics) not in starts:
+            starts[id(table.statistics)] = size
+            buffers.append(table.statistics)
+            size += len(table.statistics)
+        shift_bounds(pages[row : row + len(table)], starts[id(table.statistics)])
+        row += len(table)
     keys = _keys(pages, _num_leaves(pages))
     if (np.diff(keys) < 0).any():
         pages = pages[np.argsort(keys, kind="stable")]
-    statistics = np.concatenate([np.empty(0, np.uint8), *(table.statistics for table in tables)])
+    statistics = buffers[1] if len(buffers) == 2 else np.concatenate(buffers)
     warnings = tuple(warning for table in tables for warning in table.warnings)
     return PageTable(frozen(pages), frozen(statistics), warnings)
 

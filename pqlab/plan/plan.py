@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from html import escape
+from itertools import islice
+
+from pqlab import text
+from pqlab.plan.ranges import Range, Ranges, length
+
+_SHOWN_CHUNKS = 20
+_SHOWN_COLUMNS = 6
+_SHOWN_RANGES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,19 +22,22 @@ class PageRun:
     The engine walks the page headers inside. `first_page` is the ordinal of the run's first data
     page, `first_row` the row of the row group at which that page starts. A run of the dictionary
     page alone has `first_page` -1. A run may begin with the dictionary page (a whole chunk does).
+    `num_pages` counts the data pages; -1: unknown.
     """
 
     start: int
     stop: int
     first_page: int
     first_row: int
+    num_pages: int = -1
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkPlan:
     """What is read of one column chunk: `runs` in file order, the dictionary page first.
 
-    `resolved`: the pages are known; else the one run is the whole chunk.
+    `resolved`: the runs are pages that are known to cover the rows; else the one run is the whole
+    chunk, because all rows are wanted or because its pages are not known.
     """
 
     row_group: int
@@ -32,13 +45,19 @@ class ChunkPlan:
     runs: tuple[PageRun, ...]
     resolved: bool
 
+    @property
+    def num_pages(self) -> int:
+        """Data pages that are read; -1: unknown."""
+        pages = [run.num_pages for run in self.runs if run.first_page >= 0]
+        return -1 if -1 in pages else sum(pages)
+
 
 @dataclass(frozen=True, slots=True)
 class RowGroupPlan:
     """What is read of one row group. `rows`: half-open ranges within it, sorted and disjoint."""
 
     row_group: int
-    rows: tuple[tuple[int, int], ...]
+    rows: Ranges
     chunks: tuple[ChunkPlan, ...]  # in the order of Plan.leaves
 
 
@@ -48,13 +67,14 @@ class Plan:
 
     `leaves`: leaf ordinals in output order. `requests`: byte ranges [start, stop) to ask the source
     for, sorted, disjoint. Sizes in bytes; an estimate is (low, high, source of the estimate).
+    `unresolved_chunks`: read whole though only some rows are wanted, as their pages are not known.
     """
 
     file: str
     leaves: tuple[int, ...]
     columns: tuple[str, ...]
     row_groups: tuple[RowGroupPlan, ...]
-    requests: tuple[tuple[int, int], ...]
+    requests: tuple[Range, ...]
     wanted_bytes: int
     num_rows: int
     unresolved_chunks: int
@@ -65,3 +85,107 @@ class Plan:
     engine: str
     engine_reason: str
     warnings: tuple[str, ...] = field(default=())
+
+    @property
+    def requested_bytes(self) -> int:
+        """Bytes that the requests fetch, gaps included."""
+        return length(self.requests)
+
+    @property
+    def chunks(self) -> Iterator[ChunkPlan]:
+        """Every chunk that is read, in the order (row group, leaf)."""
+        return (chunk for row_group in self.row_groups for chunk in row_group.chunks)
+
+    @property
+    def num_chunks(self) -> int:
+        """How many column chunks are read."""
+        return len(self.row_groups) * len(self.leaves)
+
+    def __str__(self) -> str:
+        lines = [f"Plan for {text.visible(self.file)}"]
+        lines += [f"  {name:<9} {value}" for name, value in self._facts()]
+        if self.num_chunks:
+            lines.append("")
+            lines += _aligned([_HEADINGS, *self._rows()], right={2, 4, 5, 6})
+            lines += [f"  {more}" for more in self._more()]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        facts = "".join(
+            f"<tr><th style='text-align:left'>{name}</th>"
+            f"<td style='text-align:left'>{escape(value)}</td></tr>"
+            for name, value in self._facts()
+        )
+        heads = "".join(f"<th>{name}</th>" for name in _HEADINGS)
+        rows = "".join(
+            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>"
+            for row in self._rows()
+        )
+        more = "".join(f"<p>{escape(words)}</p>" for words in self._more())
+        title = f"<p>Plan for <b>{escape(text.visible(self.file))}</b></p>"
+        return f"{title}<table>{facts}</table><table><tr>{heads}</tr>{rows}</table>{more}"
+
+    def _facts(self) -> Iterator[tuple[str, str]]:
+        names = ", ".join(text.visible(name) for name in self.columns[:_SHOWN_COLUMNS])
+        rest = len(self.columns) - _SHOWN_COLUMNS
+        yield (
+            "columns",
+            f"{len(self.columns):,}: {names}" + (f" and {rest:,} more" if rest > 0 else ""),
+        )
+        yield "rows", f"{self.num_rows:,} in {text.plural(len(self.row_groups), 'row group')}"
+        wasted = self.requested_bytes - self.wanted_bytes
+        requests = text.plural(len(self.requests), "request")
+        in_gaps = text.share(wasted, self.requested_bytes)
+        sizes = f"{text.size(self.wanted_bytes)} wanted, {text.size(self.requested_bytes)} in"
+        yield "bytes", f"{sizes} {requests} ({in_gaps} in gaps)"
+        low, high = text.size(self.memory_low_bytes), text.size(self.memory_high_bytes)
+        amount = low if low == high else f"{low} to {high}"
+        yield "memory", f"{amount} decoded (from {self.memory_source})"
+        yield "engine", f"{self.engine}: {self.engine_reason}"
+        if self.unresolved_chunks:
+            chunks = text.plural(self.unresolved_chunks, "chunk")
+            headers = text.size(self.unresolved_bytes)
+            yield "unknown", f"the pages of {chunks}; about {headers} of page headers would tell"
+        for warning in self.warnings:
+            yield "warning", warning
+
+    def _rows(self) -> Iterator[tuple[str, ...]]:
+        names = dict(zip(self.leaves, self.columns, strict=True))
+        shown = ((row_group, chunk) for row_group in self.row_groups for chunk in row_group.chunks)
+        for row_group, chunk in islice(shown, _SHOWN_CHUNKS):
+            yield (
+                str(chunk.row_group),
+                text.visible(names[chunk.leaf]),
+                f"{length(row_group.rows):,}",
+                _ranges_text(row_group.rows),
+                "?" if chunk.num_pages < 0 else f"{chunk.num_pages:,}",
+                f"{len(chunk.runs):,}",
+                text.size(sum(run.stop - run.start for run in chunk.runs)),
+            )
+
+    def _more(self) -> Iterator[str]:
+        if self.num_chunks > _SHOWN_CHUNKS:
+            yield f"and {text.plural(self.num_chunks - _SHOWN_CHUNKS, 'chunk')} more"
+
+
+_HEADINGS = ("row group", "column", "rows", "row ranges", "pages", "runs", "bytes")
+
+
+def _ranges_text(ranges: Ranges) -> str:
+    shown = ", ".join(f"{start:,}:{stop:,}" for start, stop in ranges[:_SHOWN_RANGES])
+    rest = len(ranges) - _SHOWN_RANGES
+    return f"{shown} and {rest:,} more" if rest > 0 else shown
+
+
+def _aligned(rows: list[tuple[str, ...]], right: set[int]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  "
+        + "  ".join(
+            cell.rjust(width) if place in right else cell.ljust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import difflib
+import operator
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
-from pqlab.errors import SelectionError
+from pqlab.errors import SelectionError, placed
 from pqlab.footer.metadata import FileMetaData
 from pqlab.footer.schema import SchemaNode
 from pqlab.plan.ranges import Range, Ranges, intersect, union
@@ -80,20 +81,45 @@ class Narrowed:
     """A selection resolved against one file's metadata.
 
     `leaves`: ordinals in file order. `rows`: for every row group that is read, in file order, the
-    half-open ranges within it. `pages`: which data pages were picked, per (row group, leaf).
+    half-open ranges within it. `pages`: which data pages were picked, per (row group, leaf);
+    `strict_pages`: those whose row group was named, so that every page must exist.
     """
 
     leaves: tuple[int, ...]
     rows: dict[int, Ranges]
     pages: dict[tuple[int, int], Ordinals]
+    strict_pages: frozenset[tuple[int, int]]
 
 
 def narrow(selection: Selection, metadata: FileMetaData, file: str) -> Narrowed:
     """Resolve names and ordinals. Raises `SelectionError` for what the file does not have."""
-    try:
+    with placed(file=file):
         return _narrow(selection, metadata)
-    except SelectionError as error:
-        raise error.at(file=file) from None
+
+
+def find_leaf(column: Any, metadata: FileMetaData) -> int:
+    """The ordinal of the one leaf that `column` names. Raises `SelectionError` for any other."""
+    pick = _column_pick(column)
+    names = _Names(metadata)
+    return _only(names.leaves(pick), pick, names)
+
+
+def find_row_group(row_group: Any, metadata: FileMetaData) -> int:
+    """The ordinal of a row group, counted from the end if negative. Raises `SelectionError`."""
+    picked = _ordinals(row_group, "a row group")
+    found = ordinals(picked, metadata.num_row_groups, "row group")
+    if len(found) != 1:
+        raise SelectionError(f"{row_group!r} is not one row group")
+    return found[0]
+
+
+def _only(found: list[int], pick: ColumnPick, names: _Names) -> int:
+    if len(found) != 1:
+        raise SelectionError(
+            f"one leaf column is wanted, and {pick!r} has {len(found)}",
+            hint=f"Take one of {names.listed(found)}",
+        )
+    return found[0]
 
 
 def _narrow(selection: Selection, metadata: FileMetaData) -> Narrowed:
@@ -101,13 +127,13 @@ def _narrow(selection: Selection, metadata: FileMetaData) -> Narrowed:
     leaves: Sequence[int] = range(metadata.num_leaves)
     if selection.columns is not None:
         leaves = sorted({leaf for pick in selection.columns for leaf in names.leaves(pick)})
-    num_row_groups = len(metadata.row_groups.num_rows)
+    num_row_groups = metadata.num_row_groups
     row_groups = set(range(num_row_groups))
     if selection.row_groups is not None:
         row_groups = set(ordinals(selection.row_groups, num_row_groups, "row group"))
-    pages, keyed = _narrow_pages(selection, metadata, names, row_groups)
-    if keyed is not None:
-        row_groups &= keyed
+    pages, strict = _narrow_pages(selection, metadata, names, row_groups)
+    if pages and len(strict) == len(selection.pages or ()):
+        row_groups &= {row_group for row_group, _ in strict}
     picked = (
         None
         if selection.rows is None
@@ -126,45 +152,44 @@ def _narrow(selection: Selection, metadata: FileMetaData) -> Narrowed:
         if here:
             rows[row_group] = here
     pages = {key: value for key, value in pages.items() if key[0] in rows}
-    return Narrowed(tuple(leaves), rows, pages)
+    return Narrowed(tuple(leaves), rows, pages, frozenset(strict))
 
 
 def _narrow_pages(
     selection: Selection, metadata: FileMetaData, names: _Names, row_groups: set[int]
-) -> tuple[dict[tuple[int, int], Ordinals], set[int] | None]:
-    # The second value: the row groups that the keys name, if every key names one.
+) -> tuple[dict[tuple[int, int], Ordinals], set[tuple[int, int]]]:
     pages: dict[tuple[int, int], Ordinals] = {}
-    keyed: set[int] = set()
-    all_keyed = bool(selection.pages)
+    strict: set[tuple[int, int]] = set()
     for key, picked in selection.pages or ():
-        if isinstance(key, tuple) and isinstance(key[0], int):
-            (row_group,) = ordinals((key[0],), len(metadata.row_groups.num_rows), "row group")
-            where, column = [row_group], key[1]
-            keyed.add(row_group)
-        else:
-            where, column, all_keyed = sorted(row_groups), key, False
-        found = names.leaves(column)
-        if len(found) != 1:
-            raise SelectionError(
-                f"pages are picked of one leaf column, and {column!r} has {len(found)}",
-                hint=f"Take one of {names.listed(found)}",
-            )
+        named, column = _split_key(key)
+        where = sorted(row_groups)
+        if named is not None:
+            where = ordinals((named,), metadata.num_row_groups, "row group")
+        leaf = _only(names.leaves(column), column, names)
         for row_group in where:
-            if (row_group, found[0]) in pages:
+            if (row_group, leaf) in pages:
                 raise SelectionError(
                     "pages picks the pages of this chunk twice",
                     row_group=row_group,
-                    column=names.text(found[0]),
+                    column=names.text(leaf),
                 )
-            pages[row_group, found[0]] = picked
-    return pages, keyed if all_keyed else None
+            pages[row_group, leaf] = picked
+            if named is not None:
+                strict.add((row_group, leaf))
+    return pages, strict
 
 
-def ordinals(picked: Ordinals, count: int, what: str) -> list[int]:
+def _split_key(key: PageKey) -> tuple[int | None, ColumnPick]:
+    if isinstance(key, tuple) and isinstance(key[0], int):
+        return key
+    return None, key
+
+
+def ordinals(picked: Ordinals, count: int, what: str, *, strict: bool = True) -> list[int]:
     """The picked ordinals of `count` things, sorted, each once.
 
     Negative ones count from the end; slices clip as Python's do. Raises `SelectionError` for a
-    single ordinal that is out of range.
+    single ordinal that is out of range, unless not `strict`.
     """
     found: set[int] = set()
     for item in picked:
@@ -172,7 +197,7 @@ def ordinals(picked: Ordinals, count: int, what: str) -> list[int]:
             found.update(range(count)[slice(*item)])
         elif -count <= item < count:
             found.add(item % count)
-        else:
+        elif strict:
             has = f"they are 0 to {count - 1}" if count else "there is none"
             raise SelectionError(f"there is no {what} {item}: {has}")
     return sorted(found)
@@ -252,7 +277,7 @@ def _leaves_under(node: SchemaNode) -> list[int]:
 
 
 def _column_picks(columns: Any) -> tuple[ColumnPick, ...]:
-    if isinstance(columns, str | int | tuple) and not isinstance(columns, bool):
+    if isinstance(columns, str | tuple) or _index(columns) is not None:
         return (_column_pick(columns),)
     if isinstance(columns, Iterable) and not isinstance(columns, bytes | Mapping):
         return tuple(_column_pick(pick) for pick in columns)
@@ -276,9 +301,12 @@ def _column_pick(pick: Any) -> ColumnPick:
 
 
 def _index(value: Any) -> int | None:
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
+    if isinstance(value, bool):
         return None
-    return int(value.__index__())
+    try:
+        return operator.index(value)
+    except TypeError:
+        return None
 
 
 def _slice(value: slice | range, what: str) -> Slice:

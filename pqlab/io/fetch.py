@@ -1,0 +1,180 @@
+"""Fetching: a plan's requests to buffers, from which every run of pages is a view."""
+
+from __future__ import annotations
+
+import threading
+import time
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pqlab.errors import SourceError
+from pqlab.io.source import Bytes, Source, padded_empty
+from pqlab.plan.plan import RowGroupPlan
+from pqlab.plan.policy import IOPolicy
+from pqlab.plan.ranges import Range, Ranges, intersect, length, union
+from pqlab.trace import EVENT, Events, Stage, Trace
+
+
+class Fetched:
+    """Bytes of a source, as ranges that were asked for."""
+
+    def __init__(self, buffers: dict[int, Bytes]) -> None:
+        """`buffers`: by the position of their first byte, in order."""
+        self._starts = list(buffers)
+        self._buffers = list(buffers.values())
+
+    def view(self, start: int, stop: int) -> Bytes:
+        """The bytes [start, stop) of the source; 16 more are readable after them.
+
+        Raises `SourceError` for a range that was not fetched in one piece.
+        """
+        place = bisect_right(self._starts, start) - 1
+        if place >= 0:
+            first, buffer = self._starts[place], self._buffers[place]
+            if stop - first <= len(buffer):
+                return buffer[start - first : stop - first]
+        raise SourceError(f"bytes {start:,} to {stop:,} were not fetched", offset=start)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        return sum(map(len, self._buffers))
+
+
+class Recording(NamedTuple):
+    """A trace, and the ordinal of the read in it that events belong to."""
+
+    trace: Trace
+    read: int
+
+    def add(self, events: Events) -> None:
+        """Add events to the read."""
+        self.trace.add(self.read, events)
+
+
+class _Run(NamedTuple):
+    start: int
+    stop: int
+    row_group: int
+    leaf: int
+
+
+def fetch(
+    source: Source,
+    requests: Ranges,
+    row_groups: Sequence[RowGroupPlan],
+    policy: IOPolicy,
+    recording: Recording | None = None,
+) -> Fetched:
+    """Fetch `requests`, which cover the runs of `row_groups`, `policy.concurrency` at a time.
+
+    The buffers take as many bytes as the requests. Recorded, every request is an event. Raises
+    `SourceError`, and `SourceChangedError` if the source changed since it was opened.
+    """
+    runs = sorted(
+        _Run(run.start, run.stop, chunk.row_group, chunk.leaf)
+        for row_group in row_groups
+        for chunk in row_group.chunks
+        for run in chunk.runs
+    )
+    pieces = _pieces(requests, runs)
+    buffers: dict[int, Bytes] = {}
+    for piece in pieces:
+        start, stop = piece[0][0], piece[-1][1]
+        # What one request fills is left to the source, which may have the bytes in memory.
+        buffers[start] = padded_empty(stop - start if len(piece) > 1 else 0)
+    tasks = [(piece[0][0], request, len(piece) > 1) for piece in pieces for request in piece]
+    times = np.zeros((len(tasks), 3), np.int64)
+    worker = _worker_numbers()
+
+    def run_task(number: int) -> None:
+        first, (start, stop), shared = tasks[number]
+        start_ns = time.perf_counter_ns()
+        if shared:
+            source.read_into(start, buffers[first][start - first : stop - first])
+        else:
+            buffers[first] = source.read([(start, stop)])[0]
+        times[number] = start_ns, time.perf_counter_ns() - start_ns, worker()
+
+    _run_all(run_task, len(tasks), policy.concurrency)
+    source.check_unchanged()
+    if recording is not None:
+        ids = recording.trace.request_ids(len(requests))
+        recording.add(_events(requests, runs, times, ids))
+    return Fetched(buffers)
+
+
+def _pieces(requests: Ranges, runs: Sequence[_Run]) -> list[list[Range]]:
+    """The requests, those together whose bytes one run needs in one piece."""
+    starts = [run.start for run in runs]
+    pieces: list[list[Range]] = []
+    for request in requests:
+        border = request[0]
+        before = bisect_left(starts, border) - 1  # the last run that begins before the border
+        straddles = before >= 0 and runs[before].stop > border
+        if pieces and straddles and pieces[-1][-1][1] == border:
+            pieces[-1].append(request)
+        else:
+            pieces.append([request])
+    return pieces
+
+
+def _worker_numbers() -> Callable[[], int]:
+    """A function that gives each thread a small number of its own."""
+    numbers = count()
+    mine = threading.local()
+
+    def number() -> int:
+        if not hasattr(mine, "number"):
+            mine.number = next(numbers)
+        return int(mine.number)
+
+    return number
+
+
+def _run_all(run: Callable[[int], None], num_tasks: int, concurrency: int) -> None:
+    workers = min(num_tasks, concurrency)
+    if workers <= 1:
+        for number in range(num_tasks):
+            run(number)
+        return
+    pool = ThreadPoolExecutor(workers, thread_name_prefix="pqlab-fetch")
+    try:
+        for done in [pool.submit(run, number) for number in range(num_tasks)]:
+            done.result()
+    finally:
+        # After an error or an interrupt what has not begun is dropped, the rest ends.
+        pool.shutdown(cancel_futures=True)
+
+
+def _events(
+    requests: Ranges, runs: Sequence[_Run], times: npt.NDArray[np.int64], request_ids: range
+) -> Events:
+    events = np.zeros(len(requests), EVENT)
+    for cell in ("values", "row_group", "leaf", "encoding", "codec"):
+        events[cell] = -1
+    events["page"] = -2
+    events["stage"] = Stage.FETCH
+    events["start_ns"], events["duration_ns"], events["worker"] = times.T
+    events["request_id"] = request_ids
+    starts = [run.start for run in runs]
+    for event, (start, stop) in zip(events, requests, strict=True):
+        first = max(bisect_right(starts, start) - 1, 0)
+        inside = [run for run in runs[first : bisect_left(starts, stop)] if run.stop > start]
+        event["bytes_in"] = stop - start
+        event["bytes_out"] = length(
+            intersect(union((r.start, r.stop) for r in inside), ((start, stop),))
+        )
+        for cell, values in (
+            ("row_group", {run.row_group for run in inside}),
+            ("leaf", {run.leaf for run in inside}),
+        ):
+            if len(values) == 1:
+                event[cell] = values.pop()
+    return events

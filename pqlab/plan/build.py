@@ -1,0 +1,278 @@
+"""Metadata, a selection and the pages that are known, to a plan. Pure: no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from pqlab.errors import CorruptError, SelectionError, UnsupportedError, placed
+from pqlab.footer.metadata import FileMetaData
+from pqlab.footer.page_headers import HEADER_WINDOW_BYTES
+from pqlab.limits import DEFAULT_LIMITS, Limits
+from pqlab.plan.chunks import chunk_ranges
+from pqlab.plan.coalesce import coalesce
+from pqlab.plan.memory import estimate
+from pqlab.plan.plan import ChunkPlan, PageRun, Plan, RowGroupPlan
+from pqlab.plan.policy import IOPolicy
+from pqlab.plan.ranges import Range, Ranges, intersect, length, union
+from pqlab.plan.selection import Narrowed, ordinals
+
+Pages: TypeAlias = npt.NDArray[np.void]  # rows of the page table (dtype PAGE), of one chunk
+ChunkPages: TypeAlias = Mapping[tuple[int, int], Pages]  # by (row group, leaf)
+
+_GUESSED_PAGE_BYTES = 1 << 20  # most writers' target, where no count of pages is known
+
+
+@dataclass(frozen=True, slots=True)
+class PageRows:
+    """The data pages of a chunk and the rows of its row group at which they begin.
+
+    `bounds[i]` to `bounds[i + 1]` are the rows of `pages[i]`. The pages are the chunk's first ones;
+    all of them, if the last bound is the row group's number of rows.
+    """
+
+    pages: Pages
+    bounds: npt.NDArray[np.int64]
+
+    def rows(self, page: int) -> Range:
+        """The half-open rows of a data page."""
+        return int(self.bounds[page]), int(self.bounds[page + 1])
+
+    def covering(self, ranges: Ranges) -> Ranges:
+        """The half-open ranges of pages whose rows cover those asked for."""
+        starts, stops = np.array(ranges, np.int64).T
+        first = np.searchsorted(self.bounds[:-1], starts, "right") - 1
+        last = np.searchsorted(self.bounds[:-1], stops, "left")
+        return union(zip(first.tolist(), last.tolist(), strict=True))
+
+
+def page_rows(pages: Pages, num_rows: int) -> PageRows | None:
+    """Where a chunk's known data pages begin; None if only their levels would tell.
+
+    `num_rows`: of the row group. Raises `CorruptError` for pages whose rows make no sense.
+    """
+    data = pages[pages["page"] >= 0]
+    if not len(data):
+        return None
+    if (data["first_row"] >= 0).all():
+        last = int(data["num_rows"][-1])
+        stop = num_rows if last < 0 else int(data["first_row"][-1]) + last
+        bounds = np.append(data["first_row"], stop)
+    elif (data["num_rows"] >= 0).all():
+        bounds = np.append(0, np.cumsum(data["num_rows"], dtype=np.int64))
+    else:
+        return None
+    steps = np.diff(bounds)
+    wrong = np.flatnonzero((steps < 0) | (bounds[1:] > num_rows))
+    if bounds[0] != 0 or len(wrong):
+        page = int(wrong[0]) if len(wrong) else 0
+        raise CorruptError(
+            f"the page has rows {bounds[page]:,} to {bounds[page + 1]:,} of a row group of "
+            f"{num_rows:,}",
+            page=page,
+            offset=int(data["offset"][page]),
+        )
+    return PageRows(data, bounds)
+
+
+def pick_pages(metadata: FileMetaData, narrowed: Narrowed, pages: ChunkPages) -> Narrowed:
+    """The same selection with the pages that were picked turned into rows.
+
+    Raises `SelectionError` for a page that does not exist, `UnsupportedError` for pages whose rows
+    are not known.
+    """
+    rows = dict(narrowed.rows)
+    found: dict[int, bool] = {}
+    for (row_group, leaf), picked in narrowed.pages.items():
+        strict = (row_group, leaf) in narrowed.strict_pages
+        with placed(row_group=row_group, column=metadata.leaves[leaf].column):
+            known = _known_rows(metadata, pages, row_group, leaf)
+            if known is None:
+                raise UnsupportedError(
+                    "the rows of these pages stand only in their levels: they cannot be picked",
+                    hint="Select rows instead",
+                )
+            chosen = ordinals(picked, len(known.pages), "data page", strict=strict)
+        found[leaf] = found.get(leaf, False) or bool(chosen)
+        wanted = union(known.rows(page) for page in chosen)
+        rows[row_group] = intersect(rows[row_group], wanted)
+    for leaf, any_page in found.items():
+        if not any_page:
+            raise SelectionError(
+                "no selected row group has any of the picked pages",
+                column=metadata.leaves[leaf].column,
+            )
+    rows = {row_group: ranges for row_group, ranges in rows.items() if ranges}
+    return Narrowed(narrowed.leaves, rows, {}, frozenset())
+
+
+def partial_chunks(metadata: FileMetaData, narrowed: Narrowed) -> list[tuple[int, int]]:
+    """The (row group, leaf) of which only some rows are wanted: where knowing the pages pays."""
+    return [
+        (row_group, leaf)
+        for row_group, ranges in narrowed.rows.items()
+        if length(ranges) < metadata.row_groups.num_rows[row_group]
+        for leaf in narrowed.leaves
+    ]
+
+
+def about_pages(metadata: FileMetaData, row_group: int, leaf: int) -> int:
+    """About how many data pages a chunk has, at least 1: as its metadata counts, else a guess."""
+    row = row_group * metadata.num_leaves + leaf
+    counted = int(metadata.chunks.num_data_pages[row])
+    size = int(metadata.chunks.total_uncompressed_size[row])
+    return counted if counted > 0 else 1 + max(size, 0) // _GUESSED_PAGE_BYTES
+
+
+def build(
+    metadata: FileMetaData,
+    narrowed: Narrowed,
+    pages: ChunkPages,
+    policy: IOPolicy,
+    *,
+    file: str,
+    limits: Limits = DEFAULT_LIMITS,
+    engine: str = "cpu",
+    engine_reason: str = "asked for",
+) -> Plan:
+    """The plan of a selection whose picked pages are rows by now (`pick_pages`).
+
+    Every column reads the pages that cover the rows; a chunk whose pages are not in `pages` is
+    read whole. Raises what `chunk_ranges` raises, and `CorruptError` for an offset index that
+    contradicts its chunk.
+    """
+    with placed(file=file):
+        groups = tuple(
+            RowGroupPlan(
+                row_group,
+                ranges,
+                tuple(_chunks(metadata, row_group, narrowed, pages)),
+            )
+            for row_group, ranges in narrowed.rows.items()
+        )
+    runs = [
+        (run.start, run.stop) for group in groups for chunk in group.chunks for run in chunk.runs
+    ]
+    unresolved = [
+        chunk
+        for group in groups
+        if length(group.rows) < metadata.row_groups.num_rows[group.row_group]
+        for chunk in group.chunks
+        if chunk.runs and not chunk.resolved
+    ]
+    memory = estimate(metadata, narrowed.leaves, narrowed.rows)
+    warnings = []
+    if memory.high_bytes > limits.read_bytes:
+        warnings.append(
+            f"reading is refused: up to {memory.high_bytes:,} bytes decoded is above the limit "
+            f"read_bytes = {limits.read_bytes:,}"
+        )
+    return Plan(
+        file=file,
+        leaves=narrowed.leaves,
+        columns=tuple(metadata.leaves[leaf].column for leaf in narrowed.leaves),
+        row_groups=groups,
+        requests=coalesce(runs, policy),
+        wanted_bytes=length(union(runs)),
+        num_rows=sum(length(group.rows) for group in groups),
+        unresolved_chunks=len(unresolved),
+        unresolved_bytes=sum(
+            min(
+                about_pages(metadata, chunk.row_group, chunk.leaf) * HEADER_WINDOW_BYTES,
+                sum(run.stop - run.start for run in chunk.runs),
+            )
+            for chunk in unresolved
+        ),
+        memory_low_bytes=memory.low_bytes,
+        memory_high_bytes=memory.high_bytes,
+        memory_source=memory.source,
+        engine=engine,
+        engine_reason=engine_reason,
+        warnings=tuple(warnings),
+    )
+
+
+def _chunks(
+    metadata: FileMetaData, row_group: int, narrowed: Narrowed, pages: ChunkPages
+) -> Iterator[ChunkPlan]:
+    rows, leaves = narrowed.rows[row_group], narrowed.leaves
+    whole = length(rows) == metadata.row_groups.num_rows[row_group]
+    ranges = chunk_ranges(metadata, row_group, leaves)
+    for leaf, chunk_range in zip(leaves, ranges, strict=True):
+        known = None if whole else _known_rows(metadata, pages, row_group, leaf)
+        if known is not None and known.bounds[-1] < rows[-1][1]:
+            known = None  # a walk that stopped before these rows
+        runs: tuple[PageRun, ...] = ()
+        if known is not None:
+            with placed(row_group=row_group, column=metadata.leaves[leaf].column):
+                runs = _runs(known, rows, chunk_range)
+        elif chunk_range[0] < chunk_range[1]:
+            count = _count_pages(metadata, pages, row_group, leaf) if whole else -1
+            runs = (PageRun(*chunk_range, 0, 0, count),)
+        yield ChunkPlan(row_group, leaf, runs, resolved=known is not None)
+
+
+def _count_pages(metadata: FileMetaData, pages: ChunkPages, row_group: int, leaf: int) -> int:
+    """Data pages of a chunk, as its metadata or its pages tell; -1: unknown."""
+    counted = int(metadata.chunks.num_data_pages[metadata.chunk_row(row_group, leaf)])
+    known = _known_rows(metadata, pages, row_group, leaf)
+    if known is not None and known.bounds[-1] == metadata.row_groups.num_rows[row_group]:
+        counted = len(known.pages)
+    return counted or -1
+
+
+def _known_rows(
+    metadata: FileMetaData, pages: ChunkPages, row_group: int, leaf: int
+) -> PageRows | None:
+    known = pages.get((row_group, leaf))
+    if known is None:
+        return None
+    with placed(row_group=row_group, column=metadata.leaves[leaf].column):
+        return page_rows(known, int(metadata.row_groups.num_rows[row_group]))
+
+
+def _runs(known: PageRows, rows: Ranges, chunk_range: Range) -> tuple[PageRun, ...]:
+    offset = known.pages["offset"].astype(np.int64)
+    stop = offset + known.pages["total_bytes"]
+    _check_inside(offset, stop, chunk_range)
+    runs = []
+    if chunk_range[0] < offset[0]:
+        # The dictionary page: whatever stands before the first data page, since the footer may not
+        # say where it is.
+        runs.append(PageRun(chunk_range[0], int(offset[0]), -1, 0, 0))
+    # Pages follow each other without a gap, unless the writer left one.
+    breaks = np.flatnonzero(offset[1:] != stop[:-1]) + 1
+    for first, last in known.covering(rows):
+        inside = breaks[(breaks > first) & (breaks < last)].tolist()
+        for start, end in zip([first, *inside], [*inside, last], strict=True):
+            runs.append(
+                PageRun(
+                    int(offset[start]),
+                    int(stop[end - 1]),
+                    start,
+                    int(known.bounds[start]),
+                    end - start,
+                )
+            )
+    return tuple(runs)
+
+
+def _check_inside(
+    offset: npt.NDArray[np.int64], stop: npt.NDArray[np.int64], chunk_range: Range
+) -> None:
+    wrong = (offset < chunk_range[0]) | (stop > chunk_range[1]) | (stop <= offset)
+    wrong[1:] |= offset[1:] < stop[:-1]
+    bad = np.flatnonzero(wrong)
+    if len(bad):
+        page = int(bad[0])
+        raise CorruptError(
+            f"the page at bytes {offset[page]:,} to {stop[page]:,} does not lie in its chunk, "
+            f"{chunk_range[0]:,} to {chunk_range[1]:,}, after the page before",
+            page=page,
+            offset=int(offset[page]),
+            field="OffsetIndex.page_locations",
+        )

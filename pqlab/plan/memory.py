@@ -1,0 +1,91 @@
+"""How much memory a read takes, estimated from the footer alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pqlab.footer.metadata import FileMetaData
+from pqlab.footer.schema import SchemaNode
+from pqlab.plan.ranges import Ranges, length
+
+# Decoded bytes of one value; strings and bytes are views of 16 bytes, beside the bytes themselves.
+_WIDTH = {
+    "BOOLEAN": 1 / 8,
+    "INT32": 4,
+    "INT64": 8,
+    "INT96": 8,
+    "FLOAT": 4,
+    "DOUBLE": 8,
+    "BYTE_ARRAY": 16,
+    "FIXED_LEN_BYTE_ARRAY": 16,
+}
+_DECIMAL_BYTES = 16
+_INLINE_BYTES = 12  # a view holds values up to this length in itself
+_OFFSET_BYTES = 8
+_DELTA_BYTE_ARRAY = 1 << 7  # in ChunkTable.encodings
+
+
+class Estimate(NamedTuple):
+    """Decoded bytes, at least and at most, and what the estimate stands on."""
+
+    low_bytes: int
+    high_bytes: int
+    source: str
+
+
+def estimate(metadata: FileMetaData, leaves: Sequence[int], rows: dict[int, Ranges]) -> Estimate:
+    """Decoded size of the half-open `rows` of each row group, in the given leaves.
+
+    A part of a row group is taken to hold its share of the values. The views of strings and bytes
+    point into decompressed pages: their bytes are at most what the chunk is uncompressed, whatever
+    a dictionary multiplies; only DELTA_BYTE_ARRAY unfolds, to what SizeStatistics say.
+    """
+    if not leaves or not rows:
+        return Estimate(0, 0, "no values")
+    groups = np.fromiter(rows, np.int64, len(rows))
+    share = np.array([length(ranges) for ranges in rows.values()], np.float64)
+    share /= np.maximum(metadata.row_groups.num_rows[groups], 1)
+    low = high = 0.0
+    sources = {"widths of values": None}
+    for leaf in leaves:
+        node = metadata.leaves[leaf]
+        chunk_rows = groups * metadata.num_leaves + leaf
+        values = np.maximum(metadata.chunks.num_values[chunk_rows], 0) * share
+        width_bytes = float(values.sum()) * _value_bytes(node)
+        low += width_bytes
+        high += width_bytes
+        if node.physical_type == "BYTE_ARRAY":
+            unfolded, source = _bytes_behind_views(metadata, chunk_rows)
+            high += float(unfolded.sum())
+            sources[source] = None
+    return Estimate(int(low), int(high), ", ".join(sources))
+
+
+def _bytes_behind_views(
+    metadata: FileMetaData, chunk_rows: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.int64], str]:
+    chunks = metadata.chunks
+    sizes = np.maximum(chunks.total_uncompressed_size[chunk_rows].astype(np.int64), 0)
+    unfolds = (chunks.encodings[chunk_rows].astype(np.int64) & _DELTA_BYTE_ARRAY) != 0
+    if not unfolds.any():
+        return sizes, "uncompressed sizes"
+    stated = metadata.size_statistics(chunk_rows).unencoded_byte_array_data_bytes
+    known = stated[unfolds] >= 0
+    source = "SizeStatistics" if known.all() else "sizes that DELTA_BYTE_ARRAY may exceed"
+    return np.where(unfolds, np.maximum(sizes, stated), sizes), source
+
+
+def _value_bytes(leaf: SchemaNode) -> float:
+    annotation = leaf.annotation
+    width: float = _WIDTH.get(leaf.physical_type or "", 0)
+    if annotation is not None and annotation.kind == "DECIMAL":
+        width = _DECIMAL_BYTES
+    elif leaf.physical_type == "FIXED_LEN_BYTE_ARRAY":
+        size = leaf.type_length or 0
+        width += size if size > _INLINE_BYTES else 0
+    width += 1 / 8 if leaf.max_definition_level else 0
+    return width + (_OFFSET_BYTES if leaf.max_repetition_level else 0)

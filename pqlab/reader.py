@@ -1,0 +1,474 @@
+"""The shell that joins the parts: `open`, `read`, `ParquetFile`, `FileSelection`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
+
+from pqlab import text
+from pqlab.errors import EngineError, SelectionError, placed
+from pqlab.footer.metadata import FileMetaData, Present
+from pqlab.footer.schema import SchemaNode
+from pqlab.io.fetch import Recording, fetch
+from pqlab.io.footer import Cache, load_metadata
+from pqlab.io.pages import ChunkKey, PageStore, walk_pays
+from pqlab.io.source import FileSource, Source, open_source
+from pqlab.limits import DEFAULT_LIMITS, Limits
+from pqlab.plan.build import build, partial_chunks, pick_pages
+from pqlab.plan.plan import Plan
+from pqlab.plan.policy import IOPolicy
+from pqlab.plan.ranges import length
+from pqlab.plan.selection import Narrowed, Selection, find_leaf, find_row_group, narrow
+from pqlab.trace import Trace
+
+if TYPE_CHECKING:
+    import polars as pl
+    import pyarrow as pa
+
+    from pqlab.cpu.engine import DecodedColumn
+
+Engine: TypeAlias = Literal["auto", "cpu"]
+
+_ENGINES: dict[str, tuple[str, str]] = {
+    "auto": ("cpu", "auto takes the CPU, the one engine there is"),
+    "cpu": ("cpu", "asked for"),
+}
+
+
+def open(  # noqa: A001  # `pqlab.open` is how people say it
+    source: Any,
+    *,
+    io: IOPolicy | None = None,
+    cache: Cache = "memory",
+    limits: Limits | None = None,
+    verify_checksums: bool = False,
+) -> ParquetFile:
+    """Open a Parquet file: only its footer is read.
+
+    `source`: a path, `file://` URL, `os.PathLike`, bytes, or a binary file object with read and
+    seek. `cache`: "memory" shares parsed footers within the process; "disk", or a folder, keeps
+    them for other processes, too; None does neither. `verify_checksums`: compare the CRC of every
+    page that has one.
+
+    Raises `CorruptError` for what is not Parquet, `EncryptedError`, `LimitError`, `SourceError`.
+    """
+    opened = open_source(source)
+    try:
+        policy, checked = io or IOPolicy.local(), limits or DEFAULT_LIMITS
+        metadata = load_metadata(opened, cache=cache, limits=checked, policy=policy)
+        return ParquetFile(
+            opened, metadata, io=policy, limits=checked, verify_checksums=verify_checksums
+        )
+    except BaseException:
+        opened.close()
+        raise
+
+
+def read(
+    source: Any,
+    columns: Any = None,
+    *,
+    row_groups: Any = None,
+    pages: Any = None,
+    rows: Any = None,
+    engine: Engine = "auto",
+    workers: int | None = None,
+    trace: Trace | None = None,
+    **options: Any,
+) -> pl.DataFrame:
+    """Open a file, read a selection of it, and close it.
+
+    Arguments as of `ParquetFile.select` and `FileSelection.read`; `options` as of `open`.
+    """
+    with open(source, **options) as file:
+        selection = file.select(columns, row_groups=row_groups, pages=pages, rows=rows)
+        return selection.read(engine=engine, workers=workers, trace=trace)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class FileInfo:
+    """A file in a few lines. Sizes in bytes; `num_columns` counts leaf columns.
+
+    `num_rows` sums the row groups. `warnings`: what in the footer is wrong and was passed over.
+    """
+
+    file: str
+    num_rows: int
+    num_row_groups: int
+    num_columns: int
+    created_by: str | None
+    format_version: int
+    file_size_bytes: int
+    footer_bytes: int
+    encrypted: bool
+    warnings: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        lines = ["FileInfo"]
+        for field in fields(self):
+            value = getattr(self, field.name)
+            values = value if isinstance(value, tuple) else [value]
+            lines += [f"  {field.name:<16} {_shown(shown)}" for shown in values]
+        return "\n".join(lines)
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return text.ABSENT
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,}" if isinstance(value, int) else text.visible(value)
+
+
+class ParquetFile:
+    """An open Parquet file; made by `pqlab.open`. Safe to use from several threads at once.
+
+    Its metadata is parsed once and never changes. Frames are polars; their columns are documented
+    in `pqlab.footer.frame_columns`. Closes itself when it is no longer used, or by `close`, or as a
+    context manager.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        metadata: FileMetaData,
+        *,
+        io: IOPolicy,
+        limits: Limits,
+        verify_checksums: bool,
+    ) -> None:
+        self.source, self.metadata = source, metadata
+        self.io, self.limits, self.verify_checksums = io, limits, verify_checksums
+        self.page_store = PageStore(source, metadata, io, limits)
+
+    @property
+    def name(self) -> str:
+        """The path, or what stands for it, as `<bytes>`."""
+        return self.source.name
+
+    @property
+    def info(self) -> FileInfo:
+        """The file in a few lines."""
+        metadata = self.metadata
+        return FileInfo(
+            file=self.name,
+            num_rows=metadata.num_rows,
+            num_row_groups=metadata.num_row_groups,
+            num_columns=metadata.num_leaves,
+            created_by=metadata.created_by,
+            format_version=metadata.format_version,
+            file_size_bytes=self.source.size,
+            footer_bytes=len(metadata.footer),
+            encrypted=metadata.encryption_algorithm is not None
+            or bool((metadata.chunks.present & Present.CRYPTO_METADATA).any()),
+            warnings=(*metadata.warnings, *self.page_store.warnings),
+        )
+
+    @property
+    def schema(self) -> SchemaNode:
+        """The root of the schema tree."""
+        return self.metadata.schema
+
+    @property
+    def leaves(self) -> pl.DataFrame:
+        """A row per leaf column: its types, levels, and sums over the row groups."""
+        from pqlab.footer.frames import leaves_frame
+
+        return leaves_frame(self.metadata)
+
+    @property
+    def row_groups(self) -> pl.DataFrame:
+        """A row per row group."""
+        from pqlab.footer.frames import row_groups_frame
+
+        return row_groups_frame(self.metadata)
+
+    @property
+    def column_chunks(self) -> pl.DataFrame:
+        """A row per column chunk, in order (row group, leaf)."""
+        return self._column_chunks.clone()
+
+    @cached_property
+    def _column_chunks(self) -> pl.DataFrame:
+        from pqlab.footer.frames import column_chunks_frame
+
+        return column_chunks_frame(self.metadata)
+
+    def pages(
+        self, row_groups: Any = None, columns: Any = None, *, headers: bool = False
+    ) -> pl.DataFrame:
+        """A row per page of the selected chunks, in order (row group, leaf, page).
+
+        The dictionary page is -1. Pages come from the page index where a chunk has one, else from a
+        walk over its page headers; what the index does not say is null, unless `headers` has the
+        page headers read, too. Arguments as of `select`.
+        """
+        from pqlab.footer.frames import pages_frame
+
+        narrowed = self._narrow(Selection.of(columns, row_groups=row_groups))
+        keys = [(row_group, leaf) for row_group in narrowed.rows for leaf in narrowed.leaves]
+        return pages_frame(self.metadata, self.page_store.table(keys, headers=headers))
+
+    def statistics(self, column: Any, *, pages: bool = False) -> pl.DataFrame:
+        """One leaf column's bounds, typed as its values: a row per row group.
+
+        `pages`: with a row per page, too. Raises `SelectionError` for what is not one leaf.
+        """
+        from pqlab.footer.frames import statistics_frame
+
+        leaf = self._leaf(column)
+        keys = [(row_group, leaf) for row_group in range(self.metadata.num_row_groups)]
+        return statistics_frame(self.metadata, leaf, self.page_store.table(keys) if pages else None)
+
+    @property
+    def key_value_metadata(self) -> pl.DataFrame:
+        """A row per key and value, in file order; a key may be there twice."""
+        from pqlab.footer.key_values import key_values
+
+        return key_values(self.metadata)
+
+    def pandas_metadata(self) -> dict[str, Any] | None:
+        """What pandas has noted of index and columns, or None. Raises `CorruptError`."""
+        from pqlab.footer.key_values import pandas_metadata
+
+        with placed(file=self.name):
+            return pandas_metadata(self.metadata)
+
+    def arrow_schema(self) -> pa.Schema | None:
+        """The Arrow schema that the writer has kept, or None. Raises `CorruptError`."""
+        from pqlab.footer.key_values import arrow_schema
+
+        with placed(file=self.name):
+            return arrow_schema(self.metadata)
+
+    def layout(self, *, pages: bool = False) -> pl.DataFrame:
+        """Every byte of the file by offset: a row per span, gaps and overlaps included.
+
+        Chunks whose pages are known by now are shown page by page; `pages`: all of them.
+        """
+        from pqlab.footer.layout import layout_frame
+
+        if pages:
+            self.page_store.table(self._all_chunks(), bounds=False)
+        return layout_frame(self.metadata, self.source.size, self.page_store.whole_tables())
+
+    def dictionary(self, row_group: int, column: Any) -> pl.Series:
+        """The entries of a chunk's dictionary page, typed as the column's values.
+
+        Raises `SelectionError` for a chunk without one, and what `FileSelection.read` raises.
+        """
+        from pqlab.assemble.arrow import to_series
+        from pqlab.cpu.engine import read_dictionary
+
+        key = self._row_group(row_group), self._leaf(column)
+        data, offset = self.page_store.dictionary(key)
+        return to_series(
+            read_dictionary(self.metadata, *key, data, offset, file=self.name, limits=self.limits)
+        )
+
+    def page_header(self, row_group: int, column: Any, page: int) -> Any:
+        """The raw thrift struct `PageHeader` of a data page, or of the dictionary page (-1).
+
+        Raises `SelectionError` for a page that the chunk does not have.
+        """
+        key = self._row_group(row_group), self._leaf(column)
+        return self.page_store.header(key, page)
+
+    def select(
+        self, columns: Any = None, *, row_groups: Any = None, pages: Any = None, rows: Any = None
+    ) -> FileSelection:
+        """A part of the file; what is given intersects, and results come in file order.
+
+        `columns`: names or dotted paths of leaves or of groups, tuples of path parts (where a name
+        has a dot), leaf ordinals, or regular expressions `"^...$"`. `row_groups`: ordinals or
+        slices. `pages`: `{(row_group, column): ordinals}`, or `{column: ordinals}` for every
+        selected row group; the rows of these pages are then read of all columns. `rows`: half-open
+        `(start, stop)` counted over the whole file, a slice, or a list of these.
+
+        Raises `SelectionError` for what the file does not have or what is not unique.
+        """
+        selection = Selection.of(columns, row_groups=row_groups, pages=pages, rows=rows)
+        return FileSelection(self, selection, self._narrow(selection))
+
+    def read(
+        self,
+        columns: Any = None,
+        *,
+        row_groups: Any = None,
+        pages: Any = None,
+        rows: Any = None,
+        engine: Engine = "auto",
+        workers: int | None = None,
+        trace: Trace | None = None,
+    ) -> pl.DataFrame:
+        """`select(...).read(...)` in one call."""
+        selection = self.select(columns, row_groups=row_groups, pages=pages, rows=rows)
+        return selection.read(engine=engine, workers=workers, trace=trace)
+
+    def head(self, n: int = 10) -> pl.DataFrame:
+        """The first `n` rows; only the pages that cover them are read."""
+        return self.select(rows=slice(0, n)).read()
+
+    def close(self) -> None:
+        """Close the file; what was read of it stays usable."""
+        self.source.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        metadata = self.metadata
+        shape = ", ".join(
+            (
+                text.plural(metadata.num_rows, "row"),
+                text.plural(metadata.num_row_groups, "row group"),
+                text.plural(metadata.num_leaves, "column"),
+                text.size(self.source.size),
+            )
+        )
+        return f"<pqlab.ParquetFile {text.visible(self.name)}: {shape}>"
+
+    def _all_chunks(self) -> list[ChunkKey]:
+        row_groups, leaves = range(self.metadata.num_row_groups), range(self.metadata.num_leaves)
+        return [(row_group, leaf) for row_group in row_groups for leaf in leaves]
+
+    def _narrow(self, selection: Selection) -> Narrowed:
+        return narrow(selection, self.metadata, self.name)
+
+    def _leaf(self, column: Any) -> int:
+        with placed(file=self.name):
+            return find_leaf(column, self.metadata)
+
+    def _row_group(self, row_group: Any) -> int:
+        with placed(file=self.name):
+            return find_row_group(row_group, self.metadata)
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class FileSelection:
+    """A selection of an open file; made by `ParquetFile.select`."""
+
+    file: ParquetFile
+    selection: Selection
+    narrowed: Narrowed
+
+    def plan(self, *, engine: Engine = "auto", walk: bool = False) -> Plan:
+        """What `read` would do, before it does.
+
+        Page indexes are read where they bear on the plan. Chunks without one are planned as a
+        whole and counted as unresolved; `walk`: their page headers are read first, where `read`
+        would do so. Raises what `read` raises for the selection.
+        """
+        return self._plan(self._resolve(walk=walk), engine)
+
+    def read(
+        self, *, engine: Engine = "auto", workers: int | None = None, trace: Trace | None = None
+    ) -> pl.DataFrame:
+        """Read into a polars frame.
+
+        `workers`: threads that decode; None takes as many as the process may use. `trace` records
+        what each request and page cost. Raises `CorruptError`, `UnsupportedError`,
+        `EncryptedError`, `LimitError` or `SourceError`, with the place, and `EngineError`.
+        """
+        from pqlab.assemble.arrow import to_frame
+
+        self._check_names()
+        _, columns = self._decode(engine, workers, trace)
+        return to_frame(columns)
+
+    def to_arrow(
+        self, *, engine: Engine = "auto", workers: int | None = None, trace: Trace | None = None
+    ) -> pa.Table:
+        """Read into a pyarrow table; arguments and errors as of `read`."""
+        from pqlab.assemble.arrow import to_table
+
+        plan, columns = self._decode(engine, workers, trace)
+        return to_table(columns, plan.num_rows)
+
+    @property
+    def code(self) -> str:
+        """Python text that builds the selection again."""
+        source = self.file.source
+        opened = repr(source.name) if isinstance(source, FileSource) else "<source>"
+        return f"pqlab.open({opened}).select({self.selection.arguments()})"
+
+    def __repr__(self) -> str:
+        rows = sum(length(ranges) for ranges in self.narrowed.rows.values())
+        of_pages = " before pages are picked" if self.narrowed.pages else ""
+        shape = f"{text.plural(len(self.narrowed.leaves), 'column')}, {text.plural(rows, 'row')}"
+        return f"<{self.code}: {shape}{of_pages}>"
+
+    def _decode(
+        self, engine: Engine, workers: int | None, trace: Trace | None
+    ) -> tuple[Plan, list[DecodedColumn]]:
+        from pqlab.cpu import engine as cpu
+
+        file = self.file
+        plan = self._plan(self._resolve(walk=True), engine)
+        file.limits.check("read_bytes", plan.memory_high_bytes, "what is decoded", file=file.name)
+        recording = None
+        if trace is not None:
+            columns = [leaf.column for leaf in file.metadata.leaves]
+            recording = Recording(trace, trace.begin(file.name, columns))
+        fetched = fetch(file.source, plan.requests, plan.row_groups, file.io, recording)
+        decoded = cpu.read(
+            plan,
+            file.metadata,
+            fetched,
+            workers=workers,
+            verify_checksums=file.verify_checksums,
+            limits=file.limits,
+            recorder=recording.add if recording is not None else None,
+        )
+        return plan, decoded
+
+    def _check_names(self) -> None:
+        """Raise `SelectionError` if two root columns of one name are to go into a frame."""
+        nodes = self.file.metadata.leaves
+        roots: dict[str, int] = {}
+        for leaf in self.narrowed.leaves:
+            first = roots.setdefault(nodes[leaf].path[0], leaf)
+            if first != leaf and len(nodes[leaf].path) == 1:
+                raise SelectionError(
+                    f"a frame cannot have two columns {nodes[leaf].path[0]!r}: they are leaf "
+                    f"columns {first} and {leaf}",
+                    hint="Select one of them by its ordinal, or read with to_arrow()",
+                    file=self.file.name,
+                )
+
+    def _resolve(self, *, walk: bool) -> Narrowed:
+        """Read what is needed to know the pages; with it, picked pages become rows."""
+        file, narrowed = self.file, self.narrowed
+        store, metadata = file.page_store, file.metadata
+        if narrowed.pages:
+            store.table(list(narrowed.pages), bounds=False)
+            with placed(file=file.name):
+                narrowed = pick_pages(metadata, narrowed, store.known())
+        partial = partial_chunks(metadata, narrowed)
+        store.load_indexes(partial, bounds=False)
+        if walk:
+            for key in partial:
+                if walk_pays(metadata, key, narrowed.rows[key[0]], file.io):
+                    store.walk_until(key, narrowed.rows[key[0]][-1][1])
+        return narrowed
+
+    def _plan(self, narrowed: Narrowed, engine: str) -> Plan:
+        if engine not in _ENGINES:
+            raise EngineError(
+                f"there is no engine {engine!r}", hint=f"Take one of {', '.join(_ENGINES)}"
+            )
+        name, reason = _ENGINES[engine]
+        return build(
+            self.file.metadata,
+            narrowed,
+            self.file.page_store.known(),
+            self.file.io,
+            file=self.file.name,
+            limits=self.file.limits,
+            engine=name,
+            engine_reason=reason,
+        )
