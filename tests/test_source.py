@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from pqlab.errors import SourceChangedError, SourceError
-from pqlab.io.source import PADDING_BYTES, Identity, Source, open_source
+from pqlab.io.source import PADDING_BYTES, FileSource, Identity, Source, open_source
 
 CONTENT = bytes(range(256)) * 40
 RANGES = [(0, 0), (0, 4), (100, 1000), (len(CONTENT) - 3, len(CONTENT)), (0, len(CONTENT))]
@@ -286,3 +286,24 @@ def test_closing_under_reads_never_reads_another_file(path: Path, tmp_path: Path
             for thread in threads:
                 thread.join()
         assert not wrong
+
+
+def test_a_file_that_is_not_held_is_open_only_while_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"0123456789")
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    source = FileSource(str(path), hold=False)
+    assert source.read([(2, 5), (0, 1)])[0].tobytes() == b"234"
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+    source.check_unchanged()
+    path.rename(tmp_path / "b")
+    with pytest.raises(SourceError, match="No such file") as caught:
+        source.read([(0, 1)])
+    assert caught.value.file == str(path)
+    path.write_bytes(b"abcdefghij")
+    with pytest.raises(SourceChangedError, match="replaced"):
+        source.read([(0, 1)])
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+    source.close()
+    with pytest.raises(SourceError, match="closed"):
+        source.read([(0, 1)])

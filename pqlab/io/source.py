@@ -149,41 +149,30 @@ def local_path(text: str) -> str:
 
 
 class FileSource(Source):
-    """A local regular file, read with `pread`: nothing points into a mapping of it."""
+    """A local regular file, read with `pread`: nothing points into a mapping of it.
 
-    def __init__(self, path: str) -> None:
+    `hold=False`: it is open only while it is read, and each time checked to be the same file. A
+    dataset may have more files than a process may hold open.
+    """
+
+    def __init__(self, path: str, *, hold: bool = True) -> None:
         self.name = path
+        self._hold = hold
         self._path = str(Path(path).absolute())
         self._lock = threading.Lock()
         self._readers = 0
         self._closed = False
         self._fd = -1
-        try:
-            # O_NONBLOCK: opening a pipe that nobody writes to must not hang.
-            self._fd = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-            status = os.fstat(self._fd)
-        except (OSError, ValueError) as error:
-            raise SourceError(f"cannot open: {_reason(error)}", file=path) from error
-        if not stat.S_ISREG(status.st_mode):
-            os.close(self._fd)
-            self._fd = -1
-            is_folder = stat.S_ISDIR(status.st_mode)
-            raise SourceError(
-                "this is a folder" if is_folder else "this is not a regular file",
-                hint="Open one of its files" if is_folder else "Read it and pass the bytes",
-                file=path,
-            )
+        status = self._open()
         self.size = status.st_size
         self._state = _content_state(status)
         self.identity = _identity(self._path, status)
+        self._release()
 
     def _fill(self, start: int, buffer: Bytes) -> None:
         view = buffer.data
         done = 0
-        with self._lock:
-            if self._closed:
-                raise self._closed_error()
-            self._readers += 1
+        self._acquire()
         try:
             while done < len(view):
                 got = os.preadv(self._fd, [view[done : done + _MAX_SYSCALL_BYTES]], start + done)
@@ -202,11 +191,39 @@ class FileSource(Source):
     def check_unchanged(self) -> None:
         """Raise `SourceChangedError` if the path now leads to other content, or to none."""
         try:
-            state = _content_state(Path(self._path).stat())
+            status = Path(self._path).stat()
         except OSError as error:
             raise SourceChangedError(
                 f"the file is gone since it was opened: {_reason(error)}", file=self.name
             ) from error
+        self._check_state(status)
+
+    def close(self) -> None:
+        """Close the file once no read is under way."""
+        with self._lock:
+            self._closed = True
+            self._release()
+
+    def _open(self) -> os.stat_result:
+        try:
+            # O_NONBLOCK: opening a pipe that nobody writes to must not hang.
+            self._fd = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+            status = os.fstat(self._fd)
+        except (OSError, ValueError) as error:
+            raise SourceError(f"cannot open: {_reason(error)}", file=self.name) from error
+        if not stat.S_ISREG(status.st_mode):
+            os.close(self._fd)
+            self._fd = -1
+            is_folder = stat.S_ISDIR(status.st_mode)
+            raise SourceError(
+                "this is a folder" if is_folder else "this is not a regular file",
+                hint="Open one of its files" if is_folder else "Read it and pass the bytes",
+                file=self.name,
+            )
+        return status
+
+    def _check_state(self, status: os.stat_result) -> None:
+        state = _content_state(status)
         if state != self._state:
             replaced = state[2:] != self._state[2:]
             raise SourceChangedError(
@@ -215,16 +232,23 @@ class FileSource(Source):
                 file=self.name,
             )
 
-    def close(self) -> None:
-        """Close the file once no read is under way."""
+    def _acquire(self) -> None:
         with self._lock:
-            self._closed = True
-            self._release()
+            if self._closed:
+                raise self._closed_error()
+            if self._fd < 0:
+                status = self._open()
+                try:
+                    self._check_state(status)
+                except SourceChangedError:
+                    self._release()
+                    raise
+            self._readers += 1
 
     def _release(self) -> None:
         # Under the lock. The last reader closes: a descriptor number that was given back while a
         # read is under way could by then belong to another file.
-        if self._closed and self._readers == 0 and self._fd >= 0:
+        if (self._closed or not self._hold) and self._readers == 0 and self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
 
