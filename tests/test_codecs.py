@@ -24,7 +24,7 @@ SEED = 20_240_601
 
 
 def decompress(codec: int, data: bytes, size: int, only: str = "") -> bytes:
-    return _native.decompress(codec, np.frombuffer(data, np.uint8), size, only)
+    return bytes(_native.decompress(codec, np.frombuffer(data, np.uint8), size, only))
 
 
 def payloads() -> list[bytes]:

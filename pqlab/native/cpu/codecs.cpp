@@ -139,7 +139,7 @@ void Decompressor::brotli(const u8* src, u64 src_size, u8* dst, u64 dst_size) {
 }
 
 void Decompressor::decompress(i32 codec, const u8* src, u64 src_size, u8* dst, u64 dst_size) {
-  constexpr SerialGroup group{};
+  constexpr CpuThread group{};
   switch (static_cast<Codec>(codec)) {
     case Codec::UNCOMPRESSED:
       check_size(codec, src_size, dst_size);

@@ -10,6 +10,10 @@
 
 namespace pq {
 
+// One CPU thread. A type of its own, so that SerialGroup keeps the portable primitives: tests hold
+// the two against each other.
+struct CpuThread : SerialGroup {};
+
 namespace tile {
 
 constexpr u32 SIZE = 32;  // values; a tile of width w is exactly w 32-bit words
@@ -69,8 +73,7 @@ inline void for_each(const u8* bytes, u64 size, u32 width, u64 count, Use&& use)
 }  // namespace tile
 
 template <class T>
-inline void unpack_run(const SerialGroup&, const u8* bytes, u64 size, u32 width, u64 count,
-                       T* out) {
+inline void unpack_run(const CpuThread&, const u8* bytes, u64 size, u32 width, u64 count, T* out) {
   if (width > 32) {
     for (u64 i = 0; i < count; ++i) out[i] = static_cast<T>(unpack_one(bytes, size, width, i));
     return;
@@ -81,7 +84,7 @@ inline void unpack_run(const SerialGroup&, const u8* bytes, u64 size, u32 width,
 }
 
 template <class T>
-inline u64 gather_run(const SerialGroup&, const u8* bytes, u64 size, u32 width, u64 count,
+inline u64 gather_run(const CpuThread&, const u8* bytes, u64 size, u32 width, u64 count,
                       const T* dictionary, u64 entries, T* out) {
   u64 bad = count;
   tile::for_each(bytes, size, width, count, [&](u64 at, const u32* indices, u32 n) {
@@ -99,8 +102,7 @@ inline u64 gather_run(const SerialGroup&, const u8* bytes, u64 size, u32 width, 
 }
 
 template <class T>
-inline void scatter_valid(const SerialGroup&, const u8* validity, u64 count, const T* dense,
-                          T* out) {
+inline void scatter_valid(const CpuThread&, const u8* validity, u64 count, const T* dense, T* out) {
   for (u64 at = 0; at < count; at += 64) {
     const u32 n = count - at < 64 ? static_cast<u32>(count - at) : 64;
     u64 bits = get_bits(validity, at, n);
@@ -114,7 +116,7 @@ inline void scatter_valid(const SerialGroup&, const u8* validity, u64 count, con
   }
 }
 
-inline void put_bits(const SerialGroup&, const u8* bitmap, u64 start, u64 count, u8* out, u64 at) {
+inline void put_bits(const CpuThread&, const u8* bitmap, u64 start, u64 count, u8* out, u64 at) {
   if ((start & 7) == 0 && (at & 7) == 0) {
     const u64 bytes = count / 8;
     if (bytes != 0) std::memcpy(out + at / 8, bitmap + start / 8, bytes);
@@ -134,7 +136,7 @@ inline void put_bits(const SerialGroup&, const u8* bitmap, u64 start, u64 count,
   }
 }
 
-inline void set_bits(const SerialGroup&, u64 count, u8* out, u64 at) {
+inline void set_bits(const CpuThread&, u64 count, u8* out, u64 at) {
   const auto some = [out](u64 from, u64 n) {
     out[from / 8] = static_cast<u8>(out[from / 8] | low_bits(static_cast<u32>(n)) << (from & 7));
   };
@@ -149,11 +151,11 @@ inline void set_bits(const SerialGroup&, u64 count, u8* out, u64 at) {
   if ((count & 7) != 0) some(at + (count & ~7ull), count & 7);
 }
 
-inline void copy_run(const SerialGroup&, const u8* from, u64 count, u8* out) {
+inline void copy_run(const CpuThread&, const u8* from, u64 count, u8* out) {
   if (count != 0) std::memcpy(out, from, count);
 }
 
-inline void copy_literal(const SerialGroup&, const u8* from, u64 count, u64 readable, u64 room,
+inline void copy_literal(const CpuThread&, const u8* from, u64 count, u64 readable, u64 room,
                          u8* out) {
   if (count <= 16 && readable >= 16 && room >= 16) {
     std::memcpy(out, from, 16);
@@ -163,7 +165,7 @@ inline void copy_literal(const SerialGroup&, const u8* from, u64 count, u64 read
 }
 
 // Where the room allows it, whole words are written: the bytes beyond are written again later.
-inline void copy_match(const SerialGroup&, u64 distance, u64 count, u64 room, u8* out) {
+inline void copy_match(const CpuThread&, u64 distance, u64 count, u64 room, u8* out) {
   const u8* from = out - distance;
   if (distance >= 16 && room >= count + 16) {
     for (u64 i = 0; i < count; i += 16) std::memcpy(out + i, from + i, 16);

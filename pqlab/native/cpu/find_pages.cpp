@@ -1,0 +1,254 @@
+#include <algorithm>
+#include <array>
+
+#include "codecs.hpp"
+#include "page_walk.hpp"
+#include "read.hpp"
+
+namespace pq {
+
+std::string encoding_name(i32 encoding) {
+  constexpr std::array<const char*, 11> NAMES = {
+      "PLAIN",
+      nullptr,
+      "PLAIN_DICTIONARY",
+      "RLE",
+      "BIT_PACKED",
+      "DELTA_BINARY_PACKED",
+      "DELTA_LENGTH_BYTE_ARRAY",
+      "DELTA_BYTE_ARRAY",
+      "RLE_DICTIONARY",
+      "BYTE_STREAM_SPLIT",
+      "ALP",
+  };
+  const bool known = encoding >= 0 && encoding < static_cast<i32>(NAMES.size());
+  const char* name = known ? NAMES[static_cast<u32>(encoding)] : nullptr;
+  return name != nullptr ? name : "encoding " + std::to_string(encoding);
+}
+
+namespace {
+
+bool is_dictionary_encoding(i8 encoding) {
+  const auto known = static_cast<Encoding>(encoding);
+  return known == Encoding::PLAIN_DICTIONARY || known == Encoding::RLE_DICTIONARY;
+}
+
+bool reads(const Page& page, const ValueType& type) {
+  const auto encoding = static_cast<Encoding>(page.encoding);
+  if (page.type == PageType::DICTIONARY_PAGE) {
+    return encoding == Encoding::PLAIN || encoding == Encoding::PLAIN_DICTIONARY;
+  }
+  return encoding == Encoding::PLAIN || is_dictionary_encoding(page.encoding) ||
+         (encoding == Encoding::RLE && (type.kind == Kind::BITS || type.kind == Kind::NOTHING));
+}
+
+bool reads_levels(const Page& page) {
+  const auto encoding = static_cast<Encoding>(page.definition_level_encoding);
+  return encoding == Encoding::RLE || encoding == Encoding::BIT_PACKED;
+}
+
+bool reads_codec(i32 codec) {
+  return codec >= 0 && codec <= static_cast<i32>(Codec::LZ4_RAW) &&
+         codec != static_cast<i32>(Codec::LZO);
+}
+
+std::string rows_text(i64 rows) { return std::to_string(rows) + (rows == 1 ? " row" : " rows"); }
+
+// The pages of one chunk, in file order.
+class ChunkWalk {
+ public:
+  ChunkWalk(Read& read, u32 ordinal)
+      : read_(read), spec_(read.spec), chunk_(read.spec.chunks[ordinal]), ordinal_(ordinal) {}
+
+  std::vector<PageTask> walk() {
+    const ColumnSpec& column = spec_.columns[chunk_.column];
+    refuse_codec();
+    for (const FileRun& run : chunk_.runs) walk_run(run, column);
+    i64 wanted = 0;
+    for (u32 i = 0; i < chunk_.num_ranges; ++i) {
+      const RowRange& range = spec_.ranges[chunk_.first_range + i];
+      wanted += range.stop - range.start;
+    }
+    if (found_ != wanted) {
+      throw placed(Error(ErrorKind::Corrupt, "the pages hold " + rows_text(found_) + " of the " +
+                                                 rows_text(wanted) + " that are wanted"));
+    }
+    if (!chunk_.resolved && next_row_ != chunk_.num_rows) disagree();
+    if (!uses_dictionary_) drop_dictionary();
+    return std::move(tasks_);
+  }
+
+  // The dictionary page that begins the first run.
+  PageTask dictionary() {
+    refuse_codec();
+    const FileRun& run = chunk_.runs.at(0);
+    Page page = unknown_page();
+    const PageHeaderOutcome outcome = parse_page_header(run.data, run.size, page);
+    if (outcome.status != PageHeaderStatus::OK) {
+      throw placed(page_header_error(outcome, run.offset));
+    }
+    page.offset = run.offset;
+    page.row_group = chunk_.row_group;
+    page.leaf = spec_.columns[chunk_.column].leaf;
+    page.page = -1;
+    if (page.type != PageType::DICTIONARY_PAGE || static_cast<u64>(page.total_bytes) > run.size) {
+      throw placed(Error(ErrorKind::Corrupt, "no dictionary page stands here", "PageHeader.type"),
+                   &page);
+    }
+    add(page, run, spec_.columns[chunk_.column]);
+    return tasks_.at(0);
+  }
+
+ private:
+  void refuse_codec() const {
+    if (reads_codec(chunk_.codec)) return;
+    throw placed(Error(ErrorKind::Unsupported, codec_name(chunk_.codec) + " pages are not read",
+                       "ColumnMetaData.codec"));
+  }
+
+  void walk_run(const FileRun& run, const ColumnSpec& column) {
+    if (run.first_page >= 0 && run.first_row < next_row_) {
+      throw placed(Error(ErrorKind::Corrupt, "page " + std::to_string(run.first_page) +
+                                                 " begins in the rows of the pages before it"));
+    }
+    if (run.first_page >= 0) next_row_ = run.first_row;
+    WalkState state{};
+    state.position = run.offset;
+    state.stop = state.hard_stop = run.offset + static_cast<i64>(run.size);
+    state.num_values = chunk_.resolved ? 0 : chunk_.num_rows;
+    state.values_left = state.num_values;
+    state.first_row = next_row_;
+    state.row_group = chunk_.row_group;
+    state.leaf = column.leaf;
+    state.page = std::max(run.first_page, 0);
+    state.flat = true;
+    const WalkResult result = walk_page_headers(run.data, run.size, run.offset, state);
+    for (const Page& page : result.pages) add(page, run, column);
+  }
+
+  void add(Page page, const FileRun& run, const ColumnSpec& column) {
+    if (page.type != PageType::DICTIONARY_PAGE) {
+      page.first_row = next_row_;  // flat: as many rows as values, whatever a v2 header says
+      next_row_ = page.first_row + page.num_values;
+      if (next_row_ > chunk_.num_rows) disagree();
+      const i64 rows = wanted_rows(page);
+      if (rows == 0) return;
+      found_ += rows;
+      uses_dictionary_ |= is_dictionary_encoding(page.encoding);
+    }
+    refuse_what_is_not_read(page, column);
+    check_size(page);
+    const u8* body = run.data + (page.offset - run.offset) + page.header_bytes;
+    const bool keeps = column.type.views() && !(page.type != PageType::DICTIONARY_PAGE &&
+                                                is_dictionary_encoding(page.encoding));
+    auto& buffers = read_.columns[chunk_.column].num_view_buffers;
+    tasks_.push_back({ordinal_, page, &run, body, keeps ? buffers++ : 0});
+  }
+
+  i64 wanted_rows(const Page& page) const {
+    const RowRange* range = spec_.ranges.data() + chunk_.first_range;
+    const RowRange* end = range + chunk_.num_ranges;
+    range = std::partition_point(range, end,
+                                 [&](const RowRange& r) { return r.stop <= page.first_row; });
+    i64 rows = 0;
+    for (; range != end && range->start < next_row_; ++range) {
+      rows += std::min(next_row_, range->stop) - std::max(page.first_row, range->start);
+    }
+    return rows;
+  }
+
+  void refuse_what_is_not_read(const Page& page, const ColumnSpec& column) const {
+    const bool v1_levels = page.type == PageType::DATA_PAGE && column.max_definition_level > 0;
+    if (!reads(page, column.type)) {
+      throw placed(Error(ErrorKind::Unsupported,
+                         encoding_name(page.encoding) + " values are not read for this column"),
+                   &page);
+    }
+    if (v1_levels && !reads_levels(page)) {
+      throw placed(Error(ErrorKind::Unsupported, encoding_name(page.definition_level_encoding) +
+                                                     " definition levels are not read"),
+                   &page);
+    }
+  }
+
+  void check_size(const Page& page) const {
+    if (page.uncompressed_page_size <= spec_.max_page_bytes) return;
+    Error error(
+        ErrorKind::Limit,
+        "a page of " + std::to_string(page.uncompressed_page_size) +
+            " bytes is above the limit page_bytes = " + std::to_string(spec_.max_page_bytes),
+        "PageHeader.uncompressed_page_size");
+    error.hint = "If you trust the file, pass limits=pqlab.Limits(page_bytes=" +
+                 std::to_string(page.uncompressed_page_size) + ")";
+    throw placed(std::move(error), &page);
+  }
+
+  void drop_dictionary() {
+    const auto is_dictionary = [](const PageTask& task) {
+      return task.page.type == PageType::DICTIONARY_PAGE;
+    };
+    tasks_.erase(std::remove_if(tasks_.begin(), tasks_.end(), is_dictionary), tasks_.end());
+  }
+
+  [[noreturn]] void disagree() const {
+    throw placed(Error(ErrorKind::Corrupt,
+                       "the pages hold " + rows_text(next_row_) +
+                           (next_row_ > chunk_.num_rows ? " or more" : "") +
+                           ", the row group has " + rows_text(chunk_.num_rows),
+                       "RowGroup.num_rows"));
+  }
+
+  Error placed(Error error, const Page* page = nullptr) const {
+    error.row_group = chunk_.row_group;
+    error.leaf = spec_.columns[chunk_.column].leaf;
+    if (page != nullptr) {
+      error.page = page->page;
+      error.offset = page->offset;
+    }
+    return error;
+  }
+
+  Read& read_;
+  const ReadSpec& spec_;
+  const ChunkSpec& chunk_;
+  const u32 ordinal_;
+  std::vector<PageTask> tasks_;
+  i64 next_row_ = 0;  // of the next data page
+  i64 found_ = 0;     // wanted rows in the pages so far
+  bool uses_dictionary_ = false;
+};
+
+}  // namespace
+
+// Dictionaries are decoded a few chunks ahead of the pages that need them, so that no worker waits.
+void find_pages(Read& read) {
+  constexpr std::size_t AHEAD = 8;
+  const std::size_t num_chunks = read.spec.chunks.size();
+  std::vector<std::vector<PageTask>> chunks(num_chunks);
+  for (std::size_t i = 0; i < num_chunks + AHEAD; ++i) {
+    if (i < num_chunks) {
+      chunks[i] = ChunkWalk(read, static_cast<u32>(i)).walk();
+      for (const PageTask& task : chunks[i]) {
+        if (task.page.type == PageType::DICTIONARY_PAGE) {
+          read.dictionaries[i].state = Dictionary::State::PENDING;
+          read.tasks.push_back(task);
+        } else if (is_dictionary_encoding(task.page.encoding)) {
+          ++read.dictionaries[i].pages_left;
+        }
+      }
+    }
+    if (i >= AHEAD) {
+      for (const PageTask& task : chunks[i - AHEAD]) {
+        if (task.page.type != PageType::DICTIONARY_PAGE) read.tasks.push_back(task);
+      }
+      chunks[i - AHEAD] = {};
+    }
+  }
+}
+
+void find_dictionary(Read& read) {
+  read.tasks.push_back(ChunkWalk(read, 0).dictionary());
+  read.dictionaries[0].state = Dictionary::State::PENDING;
+}
+
+}  // namespace pq

@@ -1,0 +1,388 @@
+#include "page_decoder.hpp"
+
+#include <time.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "bitmap.hpp"
+#include "crc32.hpp"
+#include "levels.cuh"
+#include "status.hpp"
+
+namespace pq {
+namespace {
+
+constexpr CpuThread GROUP{};
+constexpr u64 KEPT_SCRATCH_BYTES = 32 << 20;
+
+std::string hex(u32 value) {
+  char text[16];
+  std::snprintf(text, sizeof text, "0x%08x", value);
+  return text;
+}
+
+[[noreturn]] void throw_value_error(StatusWord word, const ValueType& type) {
+  Error error = error_of(word, "value");
+  const bool int96 = type.kind == Kind::INT96_NS && status_of(word) == Status::RANGE;
+  if (int96) error.hint = "Pass int96_unit=\"us\" to read INT96 as microseconds";
+  if (status_of(word) == Status::UTF8) {
+    error.hint = "Pass invalid_utf8=\"binary\" to read text as bytes";
+  }
+  throw error;
+}
+
+void check(StatusWord word, const ValueType& type) {
+  if (word != STATUS_OK) throw_value_error(word, type);
+}
+
+void check_levels(StatusWord word) {
+  if (word != STATUS_OK) throw error_of(word, "definition level");
+}
+
+// The parts of a page's rows that are wanted: use(row within the page, count, row of the output).
+template <class Use>
+void for_each_piece(const ReadSpec& spec, const PageTask& task, Use&& use) {
+  const ChunkSpec& chunk = spec.chunks[task.chunk];
+  const i64 first = task.page.first_row, last = first + task.page.num_values;
+  const RowRange* range = spec.ranges.data() + chunk.first_range;
+  const RowRange* end = range + chunk.num_ranges;
+  range = std::partition_point(range, end, [&](const RowRange& r) { return r.stop <= first; });
+  for (; range != end && range->start < last; ++range) {
+    const i64 from = std::max(first, range->start), to = std::min(last, range->stop);
+    use(static_cast<u64>(from - first), static_cast<u64>(to - from),
+        static_cast<u64>(range->out + (from - range->start)));
+  }
+}
+
+}  // namespace
+
+// What a page holds once decompressed.
+struct PageDecoder::Body {
+  const u8* levels = nullptr;  // definition levels of a v2 page
+  u64 levels_size = 0;
+  const u8* values = nullptr;  // of a v1 page at first: levels, then values
+  u64 values_size = 0;
+};
+
+PageDecoder& PageDecoder::of_this_thread() {
+  static thread_local PageDecoder decoder;
+  return decoder;
+}
+
+const ColumnSpec& PageDecoder::column(const PageTask& task) const {
+  return read_->spec.columns[read_->spec.chunks[task.chunk].column];
+}
+
+ColumnOutput& PageDecoder::output(const PageTask& task) const {
+  return read_->columns[read_->spec.chunks[task.chunk].column];
+}
+
+// Where a page's values go if they are all wanted, one after the other; else nullptr.
+u8* PageDecoder::whole_target(const PageTask& task) const {
+  const u64 stride = column(task).type.stride();
+  u8* target = nullptr;
+  for_each_piece(read_->spec, task, [&](u64, u64 count, u64 out_row) {
+    if (stride != 0 && count == static_cast<u64>(task.page.num_values)) {
+      target = output(task).values.data() + out_row * stride;
+    }
+  });
+  return target;
+}
+
+// The buffer that views into the page will count on; nullptr: none do.
+ViewBuffer* PageDecoder::view_buffer(const PageTask& task) const {
+  return column(task).type.views() ? &output(task).view_buffers[task.view_buffer] : nullptr;
+}
+
+i64 PageDecoder::now() const {
+  if (!read_->spec.trace) return 0;
+  timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<i64>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
+}
+
+void PageDecoder::record(const PageTask& task, Stage stage, i64 start_ns, u64 bytes_in,
+                         u64 bytes_out) {
+  if (!read_->spec.trace) return;
+  Event event{};
+  event.start_ns = start_ns;
+  event.duration_ns = now() - start_ns;
+  event.bytes_in = static_cast<i64>(bytes_in);
+  event.bytes_out = static_cast<i64>(bytes_out);
+  event.values = task.page.num_values;
+  event.row_group = task.page.row_group;
+  event.leaf = task.page.leaf;
+  event.page = task.page.page;
+  event.request_id = -1;
+  event.worker = worker_;
+  event.stage = stage;
+  event.encoding = task.page.encoding;
+  event.codec = static_cast<i8>(read_->spec.chunks[task.chunk].codec);
+  read_->events[static_cast<u64>(std::max(worker_, 0))].push_back(event);
+}
+
+void PageDecoder::check_checksum(const PageTask& task) const {
+  if (!read_->spec.verify_checksums || (task.page.flags & PAGE_HAS_CRC) == 0) return;
+  const u32 found = crc32(task.body, task.body_bytes());
+  if (found == task.page.crc) return;
+  throw Error(ErrorKind::Corrupt,
+              "the page's CRC-32 is " + hex(found) + ", its header says " + hex(task.page.crc),
+              "PageHeader.crc");
+}
+
+void PageDecoder::decode(Read& read, const PageTask& task, i32 worker) {
+  read_ = &read;
+  worker_ = worker;
+  try {
+    check_checksum(task);
+    if (task.page.type == PageType::DICTIONARY_PAGE) {
+      decode_dictionary_page(task);
+    } else {
+      decode_data_page(task);
+    }
+  } catch (Error& error) {
+    if (error.offset < 0) error.offset = task.page.offset;
+    error.row_group = task.page.row_group;
+    error.leaf = task.page.leaf;
+    error.page = task.page.page;
+    throw;
+  }
+  for (Buffer* scratch : {&page_, &validity_, &dense_, &values_}) {
+    if (scratch->size() > KEPT_SCRATCH_BYTES) *scratch = Buffer();
+  }
+}
+
+// Decompresses into `page` what is compressed; what is not stays where it is. Where `direct` is
+// given, that many bytes of values are decompressed to there.
+PageDecoder::Body PageDecoder::open(const PageTask& task, Buffer& page, u8* direct) {
+  const Page& header = task.page;
+  const i32 codec = read_->spec.chunks[task.chunk].codec;
+  Body body;
+  u64 levels = 0;
+  if (header.type == PageType::DATA_PAGE_V2) {  // its levels are never compressed
+    const u64 repetition = static_cast<u64>(header.repetition_levels_byte_length);
+    body.levels = task.body + repetition;
+    body.levels_size = static_cast<u64>(header.definition_levels_byte_length);
+    levels = repetition + body.levels_size;
+  }
+  const u8* stored = task.body + levels;
+  const u64 stored_size = task.body_bytes() - levels;
+  body.values_size = static_cast<u64>(header.uncompressed_page_size) - levels;
+  const bool compressed =
+      codec != static_cast<i32>(Codec::UNCOMPRESSED) && (header.flags & PAGE_IS_COMPRESSED) != 0;
+  if (!compressed || stored_size == 0) {
+    if (stored_size != body.values_size) {
+      throw Error(ErrorKind::Corrupt,
+                  "an uncompressed page of " + std::to_string(stored_size) +
+                      " bytes, of which the header says " + std::to_string(body.values_size),
+                  "PageHeader.uncompressed_page_size");
+    }
+    body.values = stored;
+    return body;
+  }
+  const i64 start = now();
+  u8* to = direct;
+  if (direct == nullptr) {
+    page.reserve(body.values_size);
+    to = page.data();
+  }
+  decompressor_.decompress(codec, stored, stored_size, to, body.values_size);
+  record(task, Stage::DECOMPRESS, start, stored_size, body.values_size);
+  body.values = to;
+  return body;
+}
+
+// What views into the page say of their place. A page that was not decompressed stays in its run.
+ViewPlace PageDecoder::place_of(const PageTask& task, ViewBuffer* kept, const Body& body) const {
+  if (kept == nullptr) return {0, 0};
+  if (kept->owned) return {task.view_buffer, static_cast<u32>(body.values - kept->owned.data())};
+  kept->run = task.run;
+  kept->start = static_cast<u64>(body.values - task.run->data);
+  kept->stop = kept->start + body.values_size;
+  return {task.view_buffer, 0};
+}
+
+void PageDecoder::decode_dictionary_page(const PageTask& task) {
+  Dictionary& dictionary = read_->dictionaries[task.chunk];
+  const ValueType type = column(task).type;
+  const auto finish = [&](Dictionary::State state) {
+    const std::lock_guard<std::mutex> lock(read_->mutex);
+    dictionary.state = state;
+    read_->dictionary_done.notify_all();
+  };
+  try {
+    const u64 count = static_cast<u64>(task.page.num_values);
+    ViewBuffer* kept = view_buffer(task);
+    const Body body = open(task, kept != nullptr ? kept->owned : page_, nullptr);
+    const i64 start = now();
+    // An entry takes a bit at least, but one of no width, or an always-null column's.
+    if (type.kind != Kind::NOTHING && type.stride() != 0 && count > body.values_size &&
+        !(type.kind == Kind::FIXED_BYTES && type.width == 0)) {
+      check(status_word(Status::TRUNCATED, body.values_size), type);
+    }
+    dictionary.entries = Buffer(count * entry_bytes(type));
+    const ViewPlace place = place_of(task, kept, body);
+    check(decode_entries(type, body.values, body.values_size, count, place,
+                         dictionary.entries.data()),
+          type);
+    if (kept != nullptr && !any_view_outside(dictionary.entries.data(), count)) *kept = {};
+    dictionary.num_entries = count;
+    record(task, Stage::DECODE, start, body.values_size, dictionary.entries.size());
+  } catch (...) {
+    finish(Dictionary::State::FAILED);
+    throw;
+  }
+  finish(Dictionary::State::READY);
+}
+
+bool PageDecoder::wait_for_dictionary(const PageTask& task) {
+  Dictionary& dictionary = read_->dictionaries[task.chunk];
+  if (dictionary.state == Dictionary::State::PENDING) {
+    const i64 start = now();
+    std::unique_lock<std::mutex> lock(read_->mutex);
+    read_->dictionary_done.wait(lock,
+                                [&] { return dictionary.state != Dictionary::State::PENDING; });
+    lock.unlock();
+    record(task, Stage::WAIT, start, 0, 0);
+  }
+  return dictionary.state != Dictionary::State::FAILED;
+}
+
+// Reads the definition levels into validity_ and moves a v1 body past them. Gives the number of
+// values that are there.
+u64 PageDecoder::read_levels(const PageTask& task, Body& body) {
+  const u64 count = static_cast<u64>(task.page.num_values);
+  const u32 max_level = column(task).max_definition_level;
+  if (max_level == 0) return count;
+  const i64 start = now();
+  validity_.zero((count + 7) / 8 + sizeof(u64));
+  u8* validity = validity_.data();
+  const u8* levels = body.levels;
+  u64 size = body.levels_size;
+  const bool v1 = task.page.type == PageType::DATA_PAGE;
+  const auto encoding = static_cast<Encoding>(task.page.definition_level_encoding);
+  if (v1 && encoding == Encoding::BIT_PACKED) {
+    levels = body.values;
+    size = std::min(packed_bytes(count, bit_width(max_level)), body.values_size);
+    check_levels(validity_from_bit_packed(GROUP, levels, size, max_level, count, validity));
+  } else {
+    u64 prefix = 0;
+    if (v1) {
+      prefix = sizeof(u32);
+      if (body.values_size < prefix) check_levels(status_word(Status::TRUNCATED, 0));
+      levels = body.values + prefix;
+      size = load<u32>(body.values);
+      if (size > body.values_size - prefix) check_levels(status_word(Status::TRUNCATED, 0));
+    }
+    check_levels(validity_from_rle(GROUP, levels, size, max_level, count, validity));
+    body.values += v1 ? prefix : 0;
+    body.values_size -= v1 ? prefix : 0;
+  }
+  body.values += v1 ? size : 0;
+  body.values_size -= v1 ? size : 0;
+  record(task, Stage::LEVELS, start, size, (count + 7) / 8);
+  return count_bits(validity, 0, count);
+}
+
+void PageDecoder::decode_values(const PageTask& task, const Body& body, u64 count, u8* out) {
+  const ValueType type = column(task).type;
+  if (type.kind == Kind::NOTHING) {
+    if (count != 0) check(status_word(Status::RANGE, 0), type);
+    return;
+  }
+  switch (static_cast<Encoding>(task.page.encoding)) {
+    case Encoding::PLAIN: {
+      ViewBuffer* kept = view_buffer(task);
+      const ViewPlace place = place_of(task, kept, body);
+      check(decode_plain(type, body.values, body.values_size, count, place, out), type);
+      if (kept != nullptr && !any_view_outside(out, count)) *kept = {};
+      return;
+    }
+    case Encoding::RLE:
+      check(decode_rle_booleans(body.values, body.values_size, count, out), type);
+      return;
+    default: break;
+  }
+  const Dictionary& dictionary = read_->dictionaries[task.chunk];
+  if (count == 0) return;
+  if (dictionary.state == Dictionary::State::ABSENT) {
+    check(status_word(Status::NO_DICTIONARY, 0), type);
+  }
+  const bool bits = type.kind == Kind::BITS;
+  u8* entries = bits ? bytes_.reserve(count) : out;
+  check(decode_indices(type, body.values, body.values_size, count, dictionary.entries.data(),
+                       dictionary.num_entries, entries),
+        type);
+  if (bits) pack_bits(entries, count, out);
+}
+
+// A page's values and validity to the output. `values`: where they are, if not there already.
+void PageDecoder::emit(const PageTask& task, const u8* values, u64 valid) {
+  const ColumnSpec& spec = column(task);
+  ColumnOutput& out = output(task);
+  const u64 stride = spec.type.stride();
+  const bool all_valid = valid == static_cast<u64>(task.page.num_values);
+  for_each_piece(read_->spec, task, [&](u64 row, u64 count, u64 out_row) {
+    if (spec.type.kind == Kind::BITS) {
+      merge_bits(values, row, count, out.values.data(), out_row);
+    } else if (values != nullptr && stride != 0) {
+      std::memcpy(out.values.data() + out_row * stride, values + row * stride, count * stride);
+    }
+    if (!out.validity) return;  // a column without levels, or without values
+    if (all_valid) {
+      merge_ones(count, out.validity.data(), out_row);
+    } else {
+      merge_bits(validity_.data(), row, count, out.validity.data(), out_row);
+      const u64 there = count_bits(validity_.data(), row, count);
+      out.null_count.fetch_add(static_cast<i64>(count - there), std::memory_order_relaxed);
+    }
+  });
+}
+
+void PageDecoder::decode_data_page(const PageTask& task) {
+  const Encoding encoding = static_cast<Encoding>(task.page.encoding);
+  const bool indices =
+      encoding == Encoding::PLAIN_DICTIONARY || encoding == Encoding::RLE_DICTIONARY;
+  if (indices && !wait_for_dictionary(task)) return;
+  const ColumnSpec& spec = column(task);
+  const ValueType type = spec.type;
+  const u64 count = static_cast<u64>(task.page.num_values);
+  u8* whole = whole_target(task);
+  const bool direct = whole != nullptr && type.kind == Kind::COPY && encoding == Encoding::PLAIN &&
+                      spec.max_definition_level == 0 &&
+                      count * type.width == static_cast<u64>(task.page.uncompressed_page_size);
+  ViewBuffer* kept = encoding == Encoding::PLAIN ? view_buffer(task) : nullptr;
+  Body body = open(task, kept != nullptr ? kept->owned : page_, direct ? whole : nullptr);
+  const u64 valid = read_levels(task, body);
+  const i64 start = now();
+  const bool bits = type.kind == Kind::BITS;
+  u8* target = whole;
+  if (target == nullptr) {
+    if (bits) {
+      values_.zero((count + 7) / 8);
+    } else {
+      values_.reserve(count * type.stride());
+    }
+    target = values_.data();
+  }
+  u8* dense = target;
+  if (valid != count) {
+    if (bits) {
+      dense_.zero((valid + 7) / 8);
+    } else {
+      dense_.reserve(valid * type.stride());
+    }
+    dense = dense_.data();
+  }
+  if (body.values != target) decode_values(task, body, valid, dense);
+  if (valid != count && type.kind != Kind::NOTHING) {
+    scatter(type, validity_.data(), count, dense, target);
+  }
+  emit(task, whole != nullptr ? nullptr : target, valid);
+  record(task, Stage::DECODE, start, body.values_size, count * type.stride());
+  Dictionary& dictionary = read_->dictionaries[task.chunk];
+  if (indices && --dictionary.pages_left == 0) dictionary.entries = Buffer();
+}
+
+}  // namespace pq

@@ -1,0 +1,141 @@
+// One read: what is asked for, the pages found for it, and the columns that they are decoded into.
+#pragma once
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "event.cuh"
+#include "memory.hpp"
+#include "page.cuh"
+#include "values.hpp"
+
+namespace pq {
+
+// As numbered in parquet.thrift.
+enum class Encoding : i8 {
+  PLAIN = 0,
+  PLAIN_DICTIONARY = 2,
+  RLE = 3,
+  BIT_PACKED = 4,
+  DELTA_BINARY_PACKED = 5,
+  DELTA_LENGTH_BYTE_ARRAY = 6,
+  DELTA_BYTE_ARRAY = 7,
+  RLE_DICTIONARY = 8,
+  BYTE_STREAM_SPLIT = 9,
+  ALP = 10,
+};
+std::string encoding_name(i32 encoding);
+
+// Rows [start, stop) of a row group, which become the output's rows from `out` on.
+struct RowRange {
+  i64 start;
+  i64 stop;
+  i64 out;
+};
+
+// Consecutive pages in memory. `first_row`: of the first data page, within the row group.
+struct FileRun {
+  const u8* data;
+  u64 size;
+  i64 offset;  // in the file
+  i32 first_page;
+  i64 first_row;
+  u32 ordinal;  // among all runs of the read
+};
+
+// A column of the output, as the caller describes it.
+struct ColumnSpec {
+  i32 leaf;
+  ValueType type;
+  u32 max_definition_level;
+};
+
+struct ChunkSpec {
+  u32 column;  // of the output
+  i32 row_group;
+  i32 codec;
+  i64 num_rows;   // of the row group
+  bool resolved;  // the runs are some of the pages; else the one run is the whole chunk
+  std::vector<FileRun> runs;
+  u32 first_range;  // in ReadSpec::ranges
+  u32 num_ranges;
+};
+
+struct ReadSpec {
+  std::vector<ColumnSpec> columns;
+  std::vector<ChunkSpec> chunks;
+  std::vector<RowRange> ranges;
+  i64 num_rows;  // of the output
+  u32 workers;
+  bool verify_checksums;
+  bool trace;
+  i64 max_page_bytes;  // limits: of a page, uncompressed
+  i64 max_read_bytes;  // of all that is decoded
+};
+
+// Bytes that views point into: memory of our own, or a part of a run's.
+struct ViewBuffer {
+  Buffer owned;
+  const FileRun* run = nullptr;
+  u64 start = 0;  // within the run
+  u64 stop = 0;
+};
+
+struct ColumnOutput {
+  Buffer values;    // stride bytes a row; BITS: a bitmap
+  Buffer validity;  // a bitmap; empty: the column has no levels
+  std::atomic<i64> null_count{0};
+  u32 num_view_buffers = 0;
+  std::vector<ViewBuffer> view_buffers;
+};
+
+// A data page, or a dictionary page, to decode.
+struct PageTask {
+  u32 chunk;
+  Page page;
+  const FileRun* run;
+  const u8* body;
+  u32 view_buffer;  // of the column; its own, where views may point into the page
+
+  u64 body_bytes() const { return static_cast<u64>(page.total_bytes - page.header_bytes); }
+};
+
+// A chunk's dictionary; data pages wait for it.
+struct Dictionary {
+  enum class State : u8 { ABSENT, PENDING, READY, FAILED };
+
+  std::atomic<State> state{State::ABSENT};
+  std::atomic<u32> pages_left{0};  // the entries are freed after the last
+  Buffer entries;
+  u64 num_entries = 0;
+};
+
+struct Read {
+  const ReadSpec& spec;
+  std::vector<ColumnOutput> columns;
+  std::vector<Dictionary> dictionaries;    // of the chunks
+  std::vector<PageTask> tasks;             // dictionaries before the pages that use them
+  std::vector<std::vector<Event>> events;  // of the workers
+  std::mutex mutex;                        // of dictionaries' states, for those that wait
+  std::condition_variable dictionary_done;
+
+  explicit Read(const ReadSpec& spec_);
+};
+
+// Walks the page headers of every chunk and keeps the pages that hold rows of its ranges. Throws
+// for headers that are corrupt, counts that disagree with the row group's, and what is not read.
+void find_pages(Read& read);
+
+// Finds the dictionary page that begins the one run of a read's one chunk.
+void find_dictionary(Read& read);
+
+// Decodes that page: the column's values become the dictionary's entries. Gives their number.
+i64 run_dictionary(Read& read);
+
+// Runs the read; false: `interrupted` gave true.
+bool run_read(Read& read, const std::function<bool()>& interrupted);
+
+}  // namespace pq
