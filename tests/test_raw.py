@@ -99,7 +99,7 @@ def test_logical_types_are_unions_of_one_entry(written: bytes) -> None:
 def test_page_index_says_what_duckdb_says(written: bytes, tmp_path: Path) -> None:
     path = tmp_path / "written.parquet"
     path.write_bytes(written)
-    rows = duckdb.sql(
+    rows = duckdb.execute(
         f"SELECT row_group_id, column_id, page_offset, compressed_page_size, first_row_index, "
         f"null_count, boundary_order FROM parquet_page_index('{path}') "
         f"ORDER BY row_group_id, column_id, page_id"
@@ -126,7 +126,7 @@ def test_bloom_filter_header_says_what_duckdb_wrote(tmp_path: Path) -> None:
     path = tmp_path / "bloom.parquet"
     duckdb.sql(f"COPY (SELECT i % 100 AS i FROM range(10000) t(i)) TO '{path}' (FORMAT parquet)")
     query = f"SELECT bloom_filter_offset, bloom_filter_length FROM parquet_metadata('{path}')"
-    found = duckdb.sql(query).fetchall()
+    found = duckdb.execute(query).fetchall()
     offset, length = found[0]
     header, used = raw.bloom_filter_header(path.read_bytes()[offset:])
     assert used + header.numBytes == length

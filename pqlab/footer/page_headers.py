@@ -6,15 +6,15 @@ sent the bytes; the io layer fetches, for one chunk or for many at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 import numpy as np
 
 from pqlab.errors import PqlabError, SourceError
 from pqlab.footer.metadata import FileMetaData
-from pqlab.footer.page_index import Buffer, Range, at_chunk, chunk_spans, visible_rows
-from pqlab.footer.page_table import PAGE, PageTable, frozen, shift_bounds
+from pqlab.footer.page_index import Buffer, Range, chunk_spans, visible_rows
+from pqlab.footer.page_table import PAGE, PageTable, frozen, joined, shift_bounds
 from pqlab.limits import DEFAULT_LIMITS, Limits
 from pqlab.native import _native
 
@@ -48,30 +48,59 @@ def pages_from_headers(
 
     Bodies of pages are skipped where they reach beyond the bytes given. `until_row`: the walk may
     end, with the pages so far, once they hold the row group's rows before that one, or once the
-    rows of pages prove to be unknown. Raises `CorruptError` with
-    offset, page and field; `LimitError` for a header above `page_header_bytes`, or too many pages.
+    rows of pages prove to be unknown. Raises `CorruptError` with offset, page and field;
+    `LimitError` for a header above `page_header_bytes`, or too many pages.
     """
-    row = row_group * metadata.num_leaves + leaf
+    row = metadata.chunk_row(row_group, leaf)
     visible, reasons = visible_rows(metadata, np.array([row]))
     if len(visible) == 0:
         return PageTable(frozen(np.empty(0, PAGE)), np.empty(0, np.uint8), tuple(reasons))
-    start, stop = (int(bound[0]) for bound in chunk_spans(metadata, visible))
-    hard_stop = min(stop + SIZE_SLACK_BYTES, metadata.footer_offset)
-    num_values = int(metadata.chunks.num_values[row])
-    flat = metadata.leaves[leaf].max_repetition_level == 0
-    walk = _native.PageWalk(start, stop, hard_stop, num_values, row_group, leaf, flat)
+    options: dict[str, Any] = {"window_bytes": window_bytes, "until_row": until_row}
+    return (yield from next(walks(metadata, visible, limits=limits, **options)))
+
+
+def walks(
+    metadata: FileMetaData,
+    rows: np.ndarray,
+    *,
+    limits: Limits = DEFAULT_LIMITS,
+    window_bytes: int = HEADER_WINDOW_BYTES,
+    until_row: int | None = None,
+) -> Iterator[Walk]:
+    """A walk as `pages_from_headers` gives it for each of these rows of the chunk table.
+
+    The rows must be visible ones, as `index_ranges` and `pages_from_index` name them.
+    """
+    starts, stops = chunk_spans(metadata, rows)
+    table, leaves = metadata.chunks, metadata.leaves
+    num_values, sizes = table.num_values[rows], table.total_compressed_size[rows]
+    columns = [rows, starts, stops, num_values, sizes]
+    for row, start, stop, values, size in zip(*(c.tolist() for c in columns), strict=True):
+        row_group, leaf = divmod(row, metadata.num_leaves)
+        hard_stop = min(stop + SIZE_SLACK_BYTES, metadata.footer_offset)
+        flat = leaves[leaf].max_repetition_level == 0
+        walk = _native.PageWalk(start, stop, hard_stop, values, row_group, leaf, flat)
+        remark = "its size reaches into the footer" if start + size > stop and values else ""
+        pages = _walk(walk, limits, window_bytes, until_row)
+        yield _placed(pages, row_group, leaves[leaf].column, remark)
+
+
+def _placed(walk: Walk, row_group: int, column: str, remark: str) -> Walk:
+    """The walk, its errors and warnings with their place."""
     try:
-        table = yield from _walk(walk, limits, window_bytes, until_row)
+        table = yield from walk
     except PqlabError as error:
-        raise at_chunk(error, metadata, row) from None
-    place = f"row group {row_group}, column {metadata.leaves[leaf].column!r}"
-    remarks = tuple(f"{place}: {warning}" for warning in table.warnings)
-    return PageTable(table.pages, table.statistics, remarks)
+        raise error.at(row_group=row_group, column=column) from None
+    remarks = (remark, *table.warnings) if remark else table.warnings
+    if not remarks:
+        return table
+    place = f"row group {row_group}, column {column!r}"
+    return PageTable(table.pages, table.statistics, tuple(f"{place}: {text}" for text in remarks))
 
 
 def _walk(walk: Any, limits: Limits, window_bytes: int, until_row: int | None) -> Walk:
-    rows: list[np.ndarray] = [np.empty(0, PAGE)]
-    statistics: list[np.ndarray] = [np.empty(0, np.uint8)]
+    rows: list[np.ndarray] = []
+    statistics: list[np.ndarray] = []
     kept_bytes = unknown_pages = passed_over_fields = 0
     early_end = ""
     usual_bytes = next_bytes = window_bytes
@@ -108,8 +137,8 @@ def _walk(walk: Any, limits: Limits, window_bytes: int, until_row: int | None) -
         ),
     )
     return PageTable(
-        frozen(np.concatenate(rows)),
-        frozen(np.concatenate(statistics)),
+        frozen(joined(rows, PAGE)),
+        frozen(joined(statistics, np.dtype(np.uint8))),
         tuple(text for applies, text in remarks if applies),
     )
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from pqlab.errors import CorruptError, PqlabError, SourceError
 from pqlab.footer.metadata import FileMetaData, Present
-from pqlab.footer.page_table import PAGE, PageTable, frozen
+from pqlab.footer.page_table import PAGE, PageTable, frozen, joined
 from pqlab.limits import DEFAULT_LIMITS, Limits
 from pqlab.native import _native
 
@@ -156,7 +156,7 @@ def pages_from_index(
     parts = [np.frombuffer(buffer, np.uint8) for buffer in buffers]
     if [len(part) for part in parts] != [stop - start for start, stop in index.ranges]:
         raise SourceError("the page index's bytes are not those asked for")
-    data = parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, np.uint8), *parts])
+    data = joined(parts, np.dtype(np.uint8))
     starts = np.array([start for start, _ in index.ranges], np.int64)
     shift = starts - np.cumsum([0, *(len(part) for part in parts)])[: len(parts)]
     chunks = index.chunks.copy()

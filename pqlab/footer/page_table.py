@@ -6,6 +6,7 @@ back to it. A cell that is not known is -1 (`known_from` says what was learned w
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -82,6 +83,15 @@ def frozen(array: np.ndarray) -> np.ndarray:
 
 def shift_bounds(pages: np.ndarray, start: int) -> np.ndarray:
     """Move the bounds' positions by `start`, in place; returns the rows."""
+    if start == 0:
+        return pages
     for side in ("min_start", "max_start"):
         pages[side] += np.where(pages[side] >= 0, start, 0)
     return pages
+
+
+def joined(parts: Sequence[np.ndarray], dtype: np.dtype) -> np.ndarray:
+    """The parts one behind the other; a single part is not copied."""
+    if len(parts) == 1:
+        return parts[0]
+    return np.concatenate(parts) if parts else np.empty(0, dtype)
