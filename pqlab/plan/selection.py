@@ -7,7 +7,7 @@ import operator
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from pqlab.errors import SelectionError, placed
 from pqlab.footer.metadata import FileMetaData
@@ -56,7 +56,7 @@ class Selection:
         """
         return cls(
             columns=None if columns is None else _column_picks(columns),
-            row_groups=None if row_groups is None else _ordinals(row_groups, "row_groups"),
+            row_groups=None if row_groups is None else to_ordinals(row_groups, "row_groups"),
             pages=None if pages is None else _page_picks(pages),
             rows=None if rows is None else _row_ranges(rows),
         )
@@ -106,7 +106,7 @@ def find_leaf(column: Any, metadata: FileMetaData) -> int:
 
 def find_row_group(row_group: Any, metadata: FileMetaData) -> int:
     """The ordinal of a row group, counted from the end if negative. Raises `SelectionError`."""
-    picked = _ordinals(row_group, "a row group")
+    picked = to_ordinals(row_group, "a row group")
     found = ordinals(picked, metadata.num_row_groups, "row group")
     if len(found) != 1:
         raise SelectionError(f"{row_group!r} is not one row group")
@@ -126,7 +126,7 @@ def _narrow(selection: Selection, metadata: FileMetaData) -> Narrowed:
     names = _Names(metadata)
     leaves: Sequence[int] = range(metadata.num_leaves)
     if selection.columns is not None:
-        leaves = sorted({leaf for pick in selection.columns for leaf in names.leaves(pick)})
+        leaves = names.all(selection.columns)
     num_row_groups = metadata.num_row_groups
     row_groups = set(range(num_row_groups))
     if selection.row_groups is not None:
@@ -137,7 +137,7 @@ def _narrow(selection: Selection, metadata: FileMetaData) -> Narrowed:
     picked = (
         None
         if selection.rows is None
-        else union(_row_range(rows, metadata.num_rows) for rows in selection.rows)
+        else union(row_range(rows, metadata.num_rows) for rows in selection.rows)
     )
     rows: dict[int, Ranges] = {}
     for row_group in sorted(row_groups):
@@ -203,11 +203,30 @@ def ordinals(picked: Ordinals, count: int, what: str, *, strict: bool = True) ->
     return sorted(found)
 
 
+class HasLeaves(Protocol):
+    """A schema with its leaves: of a file, or of a dataset."""
+
+    @property
+    def schema(self) -> SchemaNode: ...  # noqa: D102
+    @property
+    def leaves(self) -> tuple[SchemaNode, ...]: ...  # noqa: D102
+    @property
+    def num_leaves(self) -> int: ...  # noqa: D102
+
+
+def find_leaves(columns: Iterable[ColumnPick], schema: HasLeaves) -> list[int]:
+    """The leaf ordinals of all picked columns, in schema order; `SelectionError` as in `narrow`."""
+    return _Names(schema).all(columns)
+
+
 class _Names:
     """Looks up the leaves under a name, a path, a regular expression, or an ordinal."""
 
-    def __init__(self, metadata: FileMetaData) -> None:
+    def __init__(self, metadata: HasLeaves) -> None:
         self._metadata = metadata
+
+    def all(self, picks: Iterable[ColumnPick]) -> list[int]:
+        return sorted({leaf for pick in picks for leaf in self.leaves(pick)})
 
     def leaves(self, pick: ColumnPick) -> list[int]:
         if isinstance(pick, int):
@@ -322,14 +341,15 @@ def _slice(value: slice | range, what: str) -> Slice:
     return Slice(value.start, value.stop, step)
 
 
-def _ordinals(value: Any, what: str) -> Ordinals:
+def to_ordinals(value: Any, what: str) -> Ordinals:
+    """Ordinals as they are picked: an integer, a slice, or any iterable of these."""
     if isinstance(value, slice | range):
         return (_slice(value, what),)
     index = _index(value)
     if index is not None:
         return (index,)
     if isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping):
-        return tuple(part for item in value for part in _ordinals(item, what))
+        return tuple(part for item in value for part in to_ordinals(item, what))
     raise SelectionError(f"{what} cannot be {value!r}", hint="Give ordinals, slices, or a list")
 
 
@@ -339,7 +359,7 @@ def _page_picks(pages: Any) -> tuple[tuple[PageKey, Ordinals], ...]:
             f"pages cannot be {pages!r}",
             hint="Give {(row_group, column): pages} or {column: pages}",
         )
-    return tuple((_page_key(key), _ordinals(value, "pages")) for key, value in pages.items())
+    return tuple((_page_key(key), to_ordinals(value, "pages")) for key, value in pages.items())
 
 
 def _page_key(key: Any) -> PageKey:
@@ -374,7 +394,8 @@ def _row_ranges(rows: Any) -> tuple[Range | Slice, ...]:
     )
 
 
-def _row_range(rows: Range | Slice, num_rows: int) -> Range:
+def row_range(rows: Range | Slice, num_rows: int) -> Range:
+    """The half-open range among `num_rows` rows; a slice clips, a range must fit."""
     if isinstance(rows, Slice):
         start, stop, _ = slice(rows.start, rows.stop).indices(num_rows)
         return start, stop
