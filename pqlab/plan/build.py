@@ -86,7 +86,7 @@ def pick_pages(metadata: FileMetaData, narrowed: Narrowed, pages: ChunkPages) ->
     are not known.
     """
     rows = dict(narrowed.rows)
-    found: dict[int, bool] = {}
+    lacking: dict[int, list[bool]] = {}  # leaf -> of each row group: has it none of the pages?
     for (row_group, leaf), picked in narrowed.pages.items():
         strict = (row_group, leaf) in narrowed.strict_pages
         with placed(row_group=row_group, column=metadata.leaves[leaf].column):
@@ -97,11 +97,13 @@ def pick_pages(metadata: FileMetaData, narrowed: Narrowed, pages: ChunkPages) ->
                     hint="Select rows instead",
                 )
             chosen = ordinals(picked, len(known.pages), "data page", strict=strict)
-        found[leaf] = found.get(leaf, False) or bool(chosen)
+        # Slices may be empty; a page picked by its ordinal has to be somewhere.
+        by_ordinal = any(isinstance(item, int) for item in picked)
+        lacking.setdefault(leaf, []).append(by_ordinal and not chosen)
         wanted = union(known.rows(page) for page in chosen)
         rows[row_group] = intersect(rows[row_group], wanted)
-    for leaf, any_page in found.items():
-        if not any_page:
+    for leaf, lacks in lacking.items():
+        if all(lacks):
             raise SelectionError(
                 "no selected row group has any of the picked pages",
                 column=metadata.leaves[leaf].column,

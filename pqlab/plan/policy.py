@@ -17,7 +17,7 @@ class IOPolicy:
     """
 
     gap_bytes: int = 16 * KIB
-    max_request_bytes: int = 16 * MIB
+    max_request_bytes: int = 4 * MIB
     concurrency: int = 4
     footer_guess_bytes: int = 64 * KIB
 
