@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
@@ -22,6 +23,9 @@ from pqlab.trace import EVENT
 
 InvalidUtf8 = Literal["error", "binary"]
 Recorder = Callable[[np.ndarray], None]
+
+# Before 3.0.0, parquet-cpp compressed v2 pages and said in their headers that it had not.
+_LEFT_IS_COMPRESSED_FALSE = re.compile(r"parquet-cpp(-arrow)? version [012]\.")
 
 
 class FetchedBytes(Protocol):
@@ -81,8 +85,11 @@ def read(
         for row_group in plan.row_groups:
             first_range = len(ranges)
             for start, stop in row_group.rows:
-                ranges.append((start, stop, num_rows))
-                num_rows += stop - start
+                if start < stop:
+                    ranges.append((start, stop, num_rows))
+                    num_rows += stop - start
+            if len(ranges) == first_range:
+                continue
             for chunk in row_group.chunks:
                 runs = [
                     (fetched.view(run.start, run.stop), run.start, run.first_page, run.first_row)
@@ -97,7 +104,7 @@ def read(
                         int(metadata.row_groups.num_rows[chunk.row_group]),
                         chunk.resolved,
                         first_range,
-                        len(row_group.rows),
+                        len(ranges) - first_range,
                         runs,
                     )
                 )
@@ -109,6 +116,7 @@ def read(
             workers=workers or len(os.sched_getaffinity(0)),
             verify_checksums=verify_checksums,
             trace=recorder is not None,
+            is_compressed_is_wrong=bool(_LEFT_IS_COMPRESSED_FALSE.match(metadata.created_by or "")),
             page_bytes=limits.page_bytes,
             read_bytes=limits.read_bytes,
         )

@@ -91,6 +91,8 @@ class SchemaNode:
     @property
     def annotation(self) -> LogicalType | None:
         """The logical type, else the one that the converted type stands for."""
+        if self.converted_type == "INTERVAL":
+            return _CONVERTED["INTERVAL"]  # it has no logical type: some writers say UNKNOWN
         if self.logical_type is not None:
             return self.logical_type
         if self.converted_type == "DECIMAL":

@@ -19,6 +19,7 @@ enum class Status : u8 {
   BLOCK = 10,            // compressed bytes that do not follow their format
   BLOCK_TOO_LONG = 11,   // decompressing gives more bytes than the page header says
   BLOCK_TOO_SHORT = 12,  // ... fewer
+  NOT_NULL = 13,         // a value in a column that is always null
 };
 
 // The status in the low 8 bits; above them where: the ordinal of a value, or a byte position.

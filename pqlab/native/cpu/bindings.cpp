@@ -56,4 +56,5 @@ NB_MODULE(_native, m) {
   pq::bind_decode(m);
   pq::bind_xxhash(m);
   pq::bind_mapping(m);
+  pq::bind_primitives(m);
 }

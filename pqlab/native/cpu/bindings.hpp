@@ -14,4 +14,6 @@ void bind_codecs(nanobind::module_& m);   // codecs.cpp: block decompression
 void bind_xxhash(nanobind::module_& m);   // xxhash.cpp: XXH64
 void bind_mapping(nanobind::module_& m);  // mapping.cpp: cache files by mmap
 
+void bind_primitives(nanobind::module_& m);  // primitives.cpp: the shared headers, for tests
+
 }  // namespace pq

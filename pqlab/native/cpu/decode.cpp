@@ -122,17 +122,16 @@ void run(Read& read) {
 }
 
 nb::tuple decode(const nb::list& columns, const nb::list& chunks, const nb::list& ranges,
-                 i64 num_rows, u32 workers, bool verify_checksums, bool trace, i64 page_bytes,
-                 i64 read_bytes) {
-  ReadSpec spec{{},
-                {},
-                {},
-                num_rows,
-                std::clamp(workers, 1u, MAX_WORKERS),
-                verify_checksums,
-                trace,
-                page_bytes,
-                read_bytes};
+                 i64 num_rows, u32 workers, bool verify_checksums, bool trace,
+                 bool is_compressed_is_wrong, i64 page_bytes, i64 read_bytes) {
+  ReadSpec spec;
+  spec.num_rows = num_rows;
+  spec.workers = std::clamp(workers, 1u, MAX_WORKERS);
+  spec.verify_checksums = verify_checksums;
+  spec.trace = trace;
+  spec.is_compressed_is_wrong = is_compressed_is_wrong;
+  spec.max_page_bytes = page_bytes;
+  spec.max_read_bytes = read_bytes;
   for (nb::handle item : columns) spec.columns.push_back(column_spec(item));
   for (nb::handle item : ranges) spec.ranges.push_back(row_range(item, num_rows));
   u32 num_runs = 0;
@@ -149,7 +148,10 @@ nb::tuple decode(const nb::list& columns, const nb::list& chunks, const nb::list
 // `chunk`: (row group, codec, the page's bytes, their offset in the file).
 nb::tuple decode_dictionary_page(nb::handle column, const nb::tuple& chunk, i64 page_bytes,
                                  i64 read_bytes) {
-  ReadSpec spec{{column_spec(column)}, {}, {}, 0, 1, false, false, page_bytes, read_bytes};
+  ReadSpec spec;
+  spec.columns.push_back(column_spec(column));
+  spec.max_page_bytes = page_bytes;
+  spec.max_read_bytes = read_bytes;
   const auto data = nb::cast<Bytes>(chunk[2]);
   const FileRun run{data.data(), data.size(), nb::cast<i64>(chunk[3]), -1, 0, 0};
   spec.chunks.push_back(
@@ -168,6 +170,7 @@ nb::tuple decode_dictionary_page(nb::handle column, const nb::tuple& chunk, i64 
 void bind_decode(nb::module_& m) {
   m.def("decode", &decode, nb::arg("columns"), nb::arg("chunks"), nb::arg("ranges"), nb::kw_only(),
         nb::arg("num_rows"), nb::arg("workers"), nb::arg("verify_checksums"), nb::arg("trace"),
+        nb::arg("is_compressed_is_wrong"),
         nb::arg("page_bytes"), nb::arg("read_bytes"),
         "Decode the pages of one read; pqlab/cpu/engine.py says what goes in and comes out.");
   m.def("decode_dictionary_page", &decode_dictionary_page, nb::arg("column"), nb::arg("chunk"),

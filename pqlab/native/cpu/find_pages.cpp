@@ -62,13 +62,14 @@ class ChunkWalk {
 
   std::vector<PageTask> walk() {
     const ColumnSpec& column = spec_.columns[chunk_.column];
-    refuse_codec();
-    for (const FileRun& run : chunk_.runs) walk_run(run, column);
     i64 wanted = 0;
     for (u32 i = 0; i < chunk_.num_ranges; ++i) {
       const RowRange& range = spec_.ranges[chunk_.first_range + i];
       wanted += range.stop - range.start;
     }
+    if (wanted == 0) return {};
+    refuse_codec();
+    for (const FileRun& run : chunk_.runs) walk_run(run, column);
     if (found_ != wanted) {
       throw placed(Error(ErrorKind::Corrupt, "the pages hold " + rows_text(found_) + " of the " +
                                                  rows_text(wanted) + " that are wanted"));

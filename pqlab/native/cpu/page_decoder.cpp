@@ -169,8 +169,9 @@ PageDecoder::Body PageDecoder::open(const PageTask& task, Buffer& page, u8* dire
   const u8* stored = task.body + levels;
   const u64 stored_size = task.body_bytes() - levels;
   body.values_size = static_cast<u64>(header.uncompressed_page_size) - levels;
-  const bool compressed =
-      codec != static_cast<i32>(Codec::UNCOMPRESSED) && (header.flags & PAGE_IS_COMPRESSED) != 0;
+  const bool says_compressed =
+      (header.flags & PAGE_IS_COMPRESSED) != 0 || read_->spec.is_compressed_is_wrong;
+  const bool compressed = codec != static_cast<i32>(Codec::UNCOMPRESSED) && says_compressed;
   if (!compressed || stored_size == 0) {
     if (stored_size != body.values_size) {
       throw Error(ErrorKind::Corrupt,
@@ -288,7 +289,7 @@ u64 PageDecoder::read_levels(const PageTask& task, Body& body) {
 void PageDecoder::decode_values(const PageTask& task, const Body& body, u64 count, u8* out) {
   const ValueType type = column(task).type;
   if (type.kind == Kind::NOTHING) {
-    if (count != 0) check(status_word(Status::RANGE, 0), type);
+    if (count != 0) check(status_word(Status::NOT_NULL, 0), type);
     return;
   }
   switch (static_cast<Encoding>(task.page.encoding)) {

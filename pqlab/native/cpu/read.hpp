@@ -68,12 +68,13 @@ struct ReadSpec {
   std::vector<ColumnSpec> columns;
   std::vector<ChunkSpec> chunks;
   std::vector<RowRange> ranges;
-  i64 num_rows;  // of the output
-  u32 workers;
-  bool verify_checksums;
-  bool trace;
-  i64 max_page_bytes;  // limits: of a page, uncompressed
-  i64 max_read_bytes;  // of all that is decoded
+  i64 num_rows = 0;  // of the output
+  u32 workers = 1;
+  bool verify_checksums = false;
+  bool trace = false;
+  bool is_compressed_is_wrong = false;  // DataPageHeaderV2.is_compressed: the writer left it false
+  i64 max_page_bytes = 0;               // limits: of a page, uncompressed
+  i64 max_read_bytes = 0;               // of all that is decoded
 };
 
 // Bytes that views point into: memory of our own, or a part of a run's.

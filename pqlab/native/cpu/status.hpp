@@ -21,6 +21,7 @@ inline const char* describe(Status status) {
     case Status::BLOCK: return "the compressed bytes do not follow their format";
     case Status::BLOCK_TOO_LONG: return "decompresses to more bytes than the page header says";
     case Status::BLOCK_TOO_SHORT: return "decompresses to fewer bytes than the page header says";
+    case Status::NOT_NULL: return "a column of type UNKNOWN, which is always null, holds a value";
   }
   return "unknown status";
 }
