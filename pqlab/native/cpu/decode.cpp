@@ -176,6 +176,14 @@ void bind_decode(nb::module_& m) {
   m.def("decode_dictionary_page", &decode_dictionary_page, nb::arg("column"), nb::arg("chunk"),
         nb::kw_only(), nb::arg("page_bytes"), nb::arg("read_bytes"));
   m.def(
+      "reads_encoding",
+      [](u8 page_type, i8 encoding, const std::string& kind) {
+        return reads_encoding(static_cast<PageType>(page_type), encoding, kind_of(kind));
+      },
+      nb::arg("page_type"), nb::arg("encoding"), nb::arg("kind"),
+      "Whether pages of this type and encoding are read into this kind of column.");
+  m.def("reads_codec", &reads_codec, nb::arg("codec"));
+  m.def(
       "crc32", [](const Bytes& data) { return crc32(data.data(), data.size()); }, nb::arg("data"));
 }
 

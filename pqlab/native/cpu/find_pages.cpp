@@ -33,23 +33,27 @@ bool is_dictionary_encoding(i8 encoding) {
   return known == Encoding::PLAIN_DICTIONARY || known == Encoding::RLE_DICTIONARY;
 }
 
-bool reads(const Page& page, const ValueType& type) {
-  const auto encoding = static_cast<Encoding>(page.encoding);
-  if (page.type == PageType::DICTIONARY_PAGE) {
+}  // namespace
+
+bool reads_encoding(PageType page_type, i8 code, Kind kind) {
+  const auto encoding = static_cast<Encoding>(code);
+  if (page_type == PageType::DICTIONARY_PAGE) {
     return encoding == Encoding::PLAIN || encoding == Encoding::PLAIN_DICTIONARY;
   }
-  return encoding == Encoding::PLAIN || is_dictionary_encoding(page.encoding) ||
-         (encoding == Encoding::RLE && (type.kind == Kind::BITS || type.kind == Kind::NOTHING));
-}
-
-bool reads_levels(const Page& page) {
-  const auto encoding = static_cast<Encoding>(page.definition_level_encoding);
-  return encoding == Encoding::RLE || encoding == Encoding::BIT_PACKED;
+  return encoding == Encoding::PLAIN || is_dictionary_encoding(code) ||
+         (encoding == Encoding::RLE && (kind == Kind::BITS || kind == Kind::NOTHING));
 }
 
 bool reads_codec(i32 codec) {
   return codec >= 0 && codec <= static_cast<i32>(Codec::LZ4_RAW) &&
          codec != static_cast<i32>(Codec::LZO);
+}
+
+namespace {
+
+bool reads_levels(const Page& page) {
+  const auto encoding = static_cast<Encoding>(page.definition_level_encoding);
+  return encoding == Encoding::RLE || encoding == Encoding::BIT_PACKED;
 }
 
 std::string rows_text(i64 rows) { return std::to_string(rows) + (rows == 1 ? " row" : " rows"); }
@@ -160,7 +164,7 @@ class ChunkWalk {
 
   void refuse_what_is_not_read(const Page& page, const ColumnSpec& column) const {
     const bool v1_levels = page.type == PageType::DATA_PAGE && column.max_definition_level > 0;
-    if (!reads(page, column.type)) {
+    if (!reads_encoding(page.type, page.encoding, column.type.kind)) {
       throw placed(Error(ErrorKind::Unsupported,
                          encoding_name(page.encoding) + " values are not read for this column"),
                    &page);

@@ -126,6 +126,10 @@ struct Read {
   explicit Read(const ReadSpec& spec_);
 };
 
+// What is read, by the specification's codes; all else is refused.
+bool reads_encoding(PageType page_type, i8 encoding, Kind kind);
+bool reads_codec(i32 codec);
+
 // Walks the page headers of every chunk and keeps the pages that hold rows of its ranges. Throws
 // for headers that are corrupt, counts that disagree with the row group's, and what is not read.
 void find_pages(Read& read);
