@@ -25,8 +25,10 @@ from pqlab.trace import Trace
 if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
+    from rich.console import RenderableType
 
     from pqlab.cpu.engine import DecodedColumn
+    from pqlab.overview.view import View
 
 Engine: TypeAlias = Literal["auto", "cpu"]
 
@@ -310,6 +312,16 @@ class ParquetFile:
         """The first `n` rows; only the pages that cover them are read."""
         return self.select(rows=slice(0, n)).read()
 
+    def overview(self) -> View:
+        """The file at a glance, as plain values: where its bytes are, its schema, what is odd.
+
+        Made of the footer alone, and bounded whatever the number of columns. It is what a notebook
+        shows for the file, and rich's `print`.
+        """
+        from pqlab.overview.view import view
+
+        return view(self.metadata, self.name, self.source.size)
+
     def close(self) -> None:
         """Close the file; what was read of it stays usable."""
         self.source.close()
@@ -331,6 +343,16 @@ class ParquetFile:
             )
         )
         return f"<pqlab.ParquetFile {text.visible(self.name)}: {shape}>"
+
+    def _repr_html_(self) -> str:
+        from pqlab.overview import html
+
+        return html.render(self.overview())
+
+    def __rich__(self) -> RenderableType:
+        from pqlab.overview import terminal
+
+        return terminal.render(self.overview())
 
     def _all_chunks(self) -> list[ChunkKey]:
         row_groups, leaves = range(self.metadata.num_row_groups), range(self.metadata.num_leaves)

@@ -1,0 +1,407 @@
+"""What a file is made of, as plain values: the headless view that text and HTML are made from.
+
+No I/O and no state: everything comes from the parsed footer, and everything is bounded, whatever
+the file's number of columns, row groups and keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+
+from pqlab import text
+from pqlab.errors import CorruptError
+from pqlab.footer import names
+from pqlab.footer.details import SortingColumn
+from pqlab.footer.frames import logical_type_text
+from pqlab.footer.metadata import FileMetaData, Present
+from pqlab.footer.schema import SchemaNode
+
+MAX_NAMED_COLUMNS = 8  # in the bar of bytes; the others are one part
+MAX_SCHEMA_ROWS = 200
+MAX_SCHEMA_DEPTH = 24
+MAX_ROW_GROUPS = 20
+MAX_KEYS = 50
+MAX_WARNINGS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of the file's bytes: one large root column, the other columns, or metadata.
+
+    `ordinal` numbers the named columns, 1 is the largest; None for the rest.
+    """
+
+    name: str
+    size_bytes: int
+    kind: Literal["column", "columns", "metadata"]
+    ordinal: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One short statement about the file. `is_warning`: it deserves attention."""
+
+    name: str
+    value: str
+    is_warning: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaRow:
+    """One schema element; sizes and nulls are sums over its leaves and all row groups.
+
+    `encodings` are those of data pages if `are_of_data_pages`; else the footer only lists what is
+    used somewhere in the chunks, levels and dictionaries included. `null_count` is None where a
+    chunk does not say, and for groups.
+    """
+
+    name: str
+    column: str
+    depth: int
+    type: str
+    repetition: str
+    codecs: tuple[str, ...]
+    encodings: tuple[str, ...]
+    are_of_data_pages: bool
+    null_count: int | None
+    compressed_bytes: int
+    uncompressed_bytes: int
+    children: tuple[SchemaRow, ...] = ()
+
+    @property
+    def storage(self) -> str:
+        """Codecs and encodings, as text: `SNAPPY · RLE_DICTIONARY, PLAIN`."""
+        listed = ", ".join(self.encodings)
+        if self.encodings and not self.are_of_data_pages:
+            listed = f"listed: {listed}"
+        return " · ".join(part for part in (", ".join(self.codecs), listed) if part)
+
+    @property
+    def nulls(self) -> str:
+        """The number of nulls, as text."""
+        return text.ABSENT if self.null_count is None else f"{self.null_count:,}"
+
+    @property
+    def ratio(self) -> str:
+        """Uncompressed over compressed size, as text."""
+        if self.compressed_bytes <= 0 or self.uncompressed_bytes <= 0:
+            return text.ABSENT
+        return f"{self.uncompressed_bytes / self.compressed_bytes:.1f} ×"
+
+
+@dataclass(frozen=True, slots=True)
+class RowGroupRow:
+    """One row group; its compressed size is the sum over its column chunks."""
+
+    row_group: int
+    num_rows: int
+    compressed_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Everything that the overview of one file shows.
+
+    `parts` add up to `size_bytes`, or to more in a file that is damaged, and then a fact says so.
+    """
+
+    file: str
+    size_bytes: int
+    num_rows: int
+    num_columns: int
+    num_row_groups: int
+    num_schema_elements: int  # the root is none
+    num_keys: int
+    created_by: str | None
+    format_version: int
+    parts: tuple[Part, ...]
+    facts: tuple[Fact, ...]
+    schema: tuple[SchemaRow, ...]
+    row_groups: tuple[RowGroupRow, ...]
+    key_value_metadata: tuple[tuple[str, str | None], ...]
+
+    def schema_rows(self) -> Iterator[SchemaRow]:
+        """The rows of the schema in the file's order, parents before their children."""
+        waiting = list(reversed(self.schema))
+        while waiting:
+            row = waiting.pop()
+            yield row
+            waiting.extend(reversed(row.children))
+
+    @property
+    def parts_bytes(self) -> int:
+        """The whole that the shares of `parts` are of."""
+        return sum(max(0, part.size_bytes) for part in self.parts)
+
+    @property
+    def num_schema_rows_left_out(self) -> int:
+        """How many schema elements `schema` leaves out, since it is bounded."""
+        return self.num_schema_elements - sum(1 for _ in self.schema_rows())
+
+
+def view(metadata: FileMetaData, file: str, size_bytes: int) -> View:
+    """The view of a file of that name and size."""
+    columns = _Columns(metadata)
+    parts = tuple(_parts(metadata, columns, size_bytes))
+    key_values = metadata.key_value_metadata
+    return View(
+        file=file,
+        size_bytes=size_bytes,
+        num_rows=metadata.num_rows,
+        num_columns=metadata.num_leaves,
+        num_row_groups=metadata.num_row_groups,
+        num_schema_elements=sum(1 for _ in _descendants(metadata.schema)),
+        num_keys=len(key_values),
+        created_by=metadata.created_by,
+        format_version=metadata.format_version,
+        parts=parts,
+        facts=(*_facts(metadata), *_excess(parts, size_bytes)),
+        schema=_schema_rows(metadata.schema, columns),
+        row_groups=tuple(_row_group_rows(metadata)),
+        key_value_metadata=tuple(key_values[:MAX_KEYS]),
+    )
+
+
+def schema_frame(root: SchemaNode) -> pl.DataFrame:
+    """A row per schema element but the root, in the file's order.
+
+    `path` is a list of names, `depth` counts from 0, `leaf` is null for groups.
+    """
+    nodes = list(_descendants(root))
+    columns: dict[str, tuple[Any, list[Any]]] = {
+        "name": (pl.String, [node.name for node in nodes]),
+        "path": (pl.List(pl.String), [list(node.path) for node in nodes]),
+        "depth": (pl.Int32, [len(node.path) - 1 for node in nodes]),
+        "repetition_type": (pl.String, [node.repetition_type for node in nodes]),
+        "physical_type": (pl.String, [node.physical_type for node in nodes]),
+        "type_length": (pl.Int32, [node.type_length for node in nodes]),
+        "logical_type": (
+            pl.String,
+            [node.logical_type and logical_type_text(node.logical_type) for node in nodes],
+        ),
+        "converted_type": (pl.String, [node.converted_type for node in nodes]),
+        "precision": (pl.Int32, [node.precision for node in nodes]),
+        "scale": (pl.Int32, [node.scale for node in nodes]),
+        "field_id": (pl.Int32, [node.field_id for node in nodes]),
+        "max_definition_level": (pl.Int32, [node.max_definition_level for node in nodes]),
+        "max_repetition_level": (pl.Int32, [node.max_repetition_level for node in nodes]),
+        "leaf": (pl.Int32, [node.leaf for node in nodes]),
+    }
+    return pl.DataFrame(
+        [pl.Series(name, values, dtype) for name, (dtype, values) in columns.items()]
+    )
+
+
+class _Columns:
+    """What the leaves take, summed over the row groups; one array element per leaf."""
+
+    def __init__(self, metadata: FileMetaData) -> None:
+        chunks = metadata.chunks
+        shape = (metadata.num_row_groups, metadata.num_leaves)
+        self.compressed_bytes = _sums(chunks.total_compressed_size, shape)
+        self.uncompressed_bytes = _sums(chunks.total_uncompressed_size, shape)
+        self.null_count = _sums(chunks.null_count, shape)
+        stated = (chunks.present & np.uint32(Present.NULL_COUNT)) != 0
+        self.has_null_count = stated.reshape(shape).all(axis=0)
+        self.codec = chunks.codec.reshape(shape)
+        in_pages = chunks.data_page_encodings.reshape(shape)
+        self.are_of_data_pages = (in_pages != 0).all(axis=0) & (shape[0] > 0)
+        listed = np.bitwise_or.reduce(chunks.encodings.reshape(shape), axis=0, initial=0)
+        used = np.bitwise_or.reduce(in_pages, axis=0, initial=0)
+        self.encodings = np.where(self.are_of_data_pages, used, listed)
+
+    def row(
+        self, node: SchemaNode, depth: int, leaves: list[int], children: tuple[SchemaRow, ...]
+    ) -> SchemaRow:
+        leaf = node.leaf
+        is_counted = leaf is not None and bool(self.has_null_count[leaf])
+        return SchemaRow(
+            name=node.name,
+            column=node.column,
+            depth=depth,
+            type=_type(node),
+            repetition=(node.repetition_type or "").lower(),
+            codecs=() if leaf is None else _codecs(self.codec[:, leaf]),
+            encodings=() if leaf is None else tuple(names.encodings_of(int(self.encodings[leaf]))),
+            are_of_data_pages=leaf is not None and bool(self.are_of_data_pages[leaf]),
+            null_count=int(self.null_count[leaf]) if is_counted else None,
+            compressed_bytes=int(self.compressed_bytes[leaves].sum()),
+            uncompressed_bytes=int(self.uncompressed_bytes[leaves].sum()),
+            children=children,
+        )
+
+
+def _sums(values: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
+    sums: np.ndarray = values.reshape(shape).sum(axis=0, dtype=np.int64)
+    return sums
+
+
+def _codecs(codes: np.ndarray) -> tuple[str, ...]:
+    return tuple(names.name(code, names.CODECS) for code in np.unique(codes).tolist())
+
+
+def _type(node: SchemaNode) -> str:
+    if node.annotation is not None:
+        return logical_type_text(node.annotation)
+    if node.physical_type is None:
+        return "group"
+    length = "" if node.type_length is None else f"({node.type_length})"
+    return f"{node.physical_type}{length}"
+
+
+def _descendants(root: SchemaNode) -> Iterator[SchemaNode]:
+    waiting = list(reversed(root.children))
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting.extend(reversed(node.children))
+
+
+def _leaves(node: SchemaNode) -> list[int]:
+    if node.leaf is not None:
+        return [node.leaf]
+    return [child.leaf for child in _descendants(node) if child.leaf is not None]
+
+
+def _schema_rows(root: SchemaNode, columns: _Columns) -> tuple[SchemaRow, ...]:
+    """The first rows of the schema, as a tree that is bounded in rows and depth."""
+    left = MAX_SCHEMA_ROWS
+
+    def rows(parent: SchemaNode, depth: int) -> tuple[SchemaRow, ...]:
+        nonlocal left
+        found = []
+        for node in parent.children if depth < MAX_SCHEMA_DEPTH else ():
+            if left == 0:
+                break
+            left -= 1
+            children = rows(node, depth + 1)
+            found.append(columns.row(node, depth, _leaves(node), children))
+        return tuple(found)
+
+    return rows(root, 0)
+
+
+def _row_group_rows(metadata: FileMetaData) -> Iterator[RowGroupRow]:
+    num_rows = metadata.row_groups.num_rows
+    sizes = metadata.chunks.total_compressed_size.reshape(len(num_rows), metadata.num_leaves)
+    for row_group in range(min(len(num_rows), MAX_ROW_GROUPS)):
+        size_bytes = int(sizes[row_group].sum(dtype=np.int64))
+        yield RowGroupRow(row_group, int(num_rows[row_group]), size_bytes)
+
+
+def _parts(metadata: FileMetaData, columns: _Columns, size_bytes: int) -> Iterator[Part]:
+    """Where the file's bytes are, as the footer states it; what it does not account for comes last.
+
+    In a damaged file the parts may be negative, and add up to more than the file.
+    """
+    roots = [
+        (node.name, int(columns.compressed_bytes[_leaves(node)].sum()))
+        for node in metadata.schema.children
+    ]
+    roots.sort(key=lambda root: -root[1])
+    named, others = roots[:MAX_NAMED_COLUMNS], roots[MAX_NAMED_COLUMNS:]
+    if len(others) == 1:
+        named, others = named[:-1], [*named[-1:], *others]
+    for ordinal, (name, part_bytes) in enumerate(named, start=1):
+        yield Part(name, part_bytes, "column", ordinal)
+    if others:
+        yield Part(f"{len(others):,} other columns", sum(size for _, size in others), "columns")
+    chunks = metadata.chunks
+    metadata_parts = {
+        "page indexes": _total(chunks.offset_index_length) + _total(chunks.column_index_length),
+        "bloom filters": _total(chunks.bloom_filter_length),
+        "footer": metadata.footer_bytes + 8,  # its length and the magic follow it
+    }
+    for name, part_bytes in metadata_parts.items():
+        yield Part(name, part_bytes, "metadata")
+    rest_bytes = size_bytes - sum(size for _, size in roots) - sum(metadata_parts.values())
+    if rest_bytes > 0:
+        yield Part("other bytes", rest_bytes, "metadata")
+
+
+def _excess(parts: tuple[Part, ...], size_bytes: int) -> Iterator[Fact]:
+    excess = sum(part.size_bytes for part in parts) - size_bytes
+    if excess > 0 or any(part.size_bytes < 0 for part in parts):
+        stated = f"{text.size(excess)} more than the file has"
+        yield Fact("the footer accounts for", stated, is_warning=True)
+
+
+def _total(values: np.ndarray) -> int:
+    return int(values.sum(dtype=np.int64))
+
+
+def _facts(metadata: FileMetaData) -> Iterator[Fact]:
+    chunks = metadata.chunks
+    count = len(chunks.present)
+    yield Fact("codecs", _codec_shares(metadata))
+    for name, bit in (
+        ("statistics", Present.STATISTICS),
+        ("offset index", Present.OFFSET_INDEX),
+        ("column index", Present.COLUMN_INDEX),
+        ("bloom filters", Present.BLOOM_FILTER_OFFSET),
+    ):
+        yield Fact(name, _how_many(_count(metadata, bit), count))
+    yield Fact("sorted", _sorting(metadata))
+    encrypted = _count(metadata, Present.CRYPTO_METADATA)
+    if metadata.encryption_algorithm is not None:
+        algorithm = metadata.encryption_algorithm
+        yield Fact("encrypted", f"{_how_many(encrypted, count)} with {algorithm}", is_warning=True)
+    if external := _count(metadata, Present.FILE_PATH):
+        yield Fact("in other files", _how_many(external, count), is_warning=True)
+    if metadata.stated_num_rows != metadata.num_rows:
+        stated = f"{metadata.stated_num_rows:,}, but the row groups have {metadata.num_rows:,}"
+        yield Fact("the footer says num_rows is", stated, is_warning=True)
+    for warning in metadata.warnings[:MAX_WARNINGS]:
+        yield Fact("footer", warning, is_warning=True)
+    if (more := len(metadata.warnings) - MAX_WARNINGS) > 0:
+        yield Fact("footer", text.plural(more, "more warning"), is_warning=True)
+
+
+def _sorting(metadata: FileMetaData) -> str:
+    """By which columns the rows of the row groups are sorted, as far as the footer says."""
+    (row_groups,) = np.nonzero(metadata.row_groups.num_sorting_columns > 0)
+    how_many = _how_many(len(row_groups), metadata.num_row_groups, "row group")
+    try:
+        orders = {metadata.sorting_columns(int(number)) for number in row_groups[:MAX_ROW_GROUPS]}
+    except CorruptError:
+        return f"{how_many}, by what is unreadable"
+    if len(orders) != 1:
+        return f"{how_many}, differently" if orders else how_many
+    return (
+        f"{how_many} by {', '.join(_sorting_column(metadata, column) for column in orders.pop())}"
+    )
+
+
+def _sorting_column(metadata: FileMetaData, column: SortingColumn) -> str:
+    known = 0 <= column.column_idx < metadata.num_leaves
+    name = metadata.leaves[column.column_idx].column if known else f"#{column.column_idx}"
+    return f"{name} descending" if column.descending else name
+
+
+def _count(metadata: FileMetaData, bit: Present) -> int:
+    return int(np.count_nonzero(metadata.chunks.present & np.uint32(bit)))
+
+
+def _how_many(some: int, count: int, noun: str = "column chunk") -> str:
+    if some in (0, count):
+        return "none" if some == 0 else f"all {text.plural(count, noun)}"
+    return f"{some:,} of {text.plural(count, noun)}"
+
+
+def _codec_shares(metadata: FileMetaData) -> str:
+    sizes = metadata.chunks.total_compressed_size
+    whole = _total(sizes)
+    codes, where = np.unique(metadata.chunks.codec, return_inverse=True)
+    shares = [
+        (_total(sizes[where == position]), names.name(code, names.CODECS))
+        for position, code in enumerate(codes.tolist())
+    ]
+    shares.sort(reverse=True)
+    if len(shares) == 1:
+        return shares[0][1]
+    return ", ".join(f"{name} {text.share(size, whole)}" for size, name in shares) or "none"
