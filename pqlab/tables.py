@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +31,7 @@ _CELL_CHARACTERS = 60
 
 def plain_lines(frame: pl.DataFrame) -> Iterator[str]:
     """The frame as lines of aligned columns, a header first; numbers as they are, for `awk`."""
-    columns = [_cells(column, grouped=False) for column in frame]
+    columns = [[cell(value) for value in column] for column in portable(frame)]
     names = [text.visible(name) for name in frame.columns]
     widths = [
         max(len(name), max(map(len, cells), default=0))
@@ -59,19 +59,16 @@ def rich_table(frame: pl.DataFrame, title: str | None = None) -> Table:
         table.add_column(
             Text(text.visible(name)), justify="right" if numeric else "left", no_wrap=numeric
         )
-    for row in zip(*(_cells(column, grouped=True) for column in frame), strict=True):
-        table.add_row(*map(Text, row))
+    for row in portable(frame).iter_rows():
+        table.add_row(*(Text(cell(value, grouped=True)) for value in row))
     return table
 
 
-def _cells(column: pl.Series, *, grouped: bool) -> list[str]:
-    if column.dtype.is_integer() and grouped:
-        return [text.ABSENT if value is None else f"{value:,}" for value in column]
-    return [cell(value) for value in _portable(column)]
+def cell(value: Any, *, grouped: bool = False) -> str:
+    """One value on one line, clipped: absent as a dash, empty text as `""`.
 
-
-def cell(value: Any) -> str:
-    """One value on one line, clipped: absent as a dash, empty text as `""`."""
+    `grouped`: integers have commas between their thousands.
+    """
     match value:
         case None:
             return text.ABSENT
@@ -81,6 +78,10 @@ def cell(value: Any) -> str:
             return text.from_bytes(value)
         case bool():
             return str(value).lower()
+        case int():
+            return f"{value:,}" if grouped else str(value)
+        case pl.Series():
+            return cell(value.to_list())
         case list() | dict():
             return text.clip(text.visible(to_json(value)), _CELL_CHARACTERS)
         case _:
@@ -92,8 +93,7 @@ def cell(value: Any) -> str:
 
 def json_rows(frame: pl.DataFrame) -> Iterator[str]:
     """Each row as one JSON object on one line. Names that occur once are kept as they are."""
-    portable = frame.select(_portable(column) for column in frame)
-    for part in portable.iter_slices(_SLICE_ROWS):
+    for part in portable(frame).iter_slices(_SLICE_ROWS):
         yield from map(to_json, part.iter_rows(named=True))
 
 
@@ -106,11 +106,11 @@ def to_json(value: Any) -> str:
 
 
 def json_document(
-    command: str, fields: Iterable[tuple[str, Any]], rows: pl.DataFrame | None
+    command: str, values: Mapping[str, Any], rows: pl.DataFrame | None
 ) -> Iterator[str]:
     """The pieces of `{"pqlab": 1, "command": ..., ..., "rows": [...]}`, a row to a line."""
-    head = [("pqlab", JSON_VERSION), ("command", command), *fields]
-    yield "{" + ", ".join(f"{json.dumps(name)}: {to_json(value)}" for name, value in head)
+    head = {"pqlab": JSON_VERSION, "command": command, **values}
+    yield to_json(head)[:-1]
     if rows is not None:
         yield ', "rows": ['
         for number, row in enumerate(json_rows(rows)):
@@ -141,10 +141,10 @@ def _finite(value: Any) -> Any:
             return value
 
 
-def _portable(column: pl.Series) -> pl.Series:
-    """The column with times of every kind as text, exact to the nanosecond."""
-    expression = _times_as_text(pl.col(column.name), column.dtype)
-    return column if expression is None else column.to_frame().select(expression).to_series()
+def portable(frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame with times of every kind as ISO text, exact to the nanosecond."""
+    changed = [_times_as_text(pl.col(name), dtype) for name, dtype in frame.schema.items()]
+    return frame.with_columns(column for column in changed if column is not None)
 
 
 def _times_as_text(expression: pl.Expr, dtype: Any) -> pl.Expr | None:

@@ -23,7 +23,7 @@ def test_reads_in_full_elsewhere(kind: str, tmp_path: Path) -> None:
     metadata = pq.read_metadata(path)
     assert table.num_rows == metadata.num_rows == ROWS
     assert metadata.num_row_groups == 4
-    assert duckdb.sql(f"select count(*) from '{path}'").fetchall() == [(ROWS,)]
+    assert duckdb.execute(f"select count(*) from '{path}'").fetchall() == [(ROWS,)]
     for leaf in range(metadata.num_columns):
         chunk = metadata.row_group(0).column(leaf)
         assert chunk.has_offset_index

@@ -70,19 +70,19 @@ def test_times_are_iso_text(value: object, text: str) -> None:
 
 
 def test_document() -> None:
-    document = json.loads("".join(tables.json_document("pages", [("file", "x\n")], FRAME[["i"]])))
+    document = json.loads("".join(tables.json_document("pages", {"file": "x\n"}, FRAME[["i"]])))
     assert document == {
         "pqlab": 1,
         "command": "pages",
         "file": "x\n",
         "rows": [{"i": LARGE}, {"i": None}, {"i": -1}],
     }
-    assert json.loads("".join(tables.json_document("info", [("a", 1)], None))) == {
+    assert json.loads("".join(tables.json_document("info", {"a": 1}, None))) == {
         "pqlab": 1,
         "command": "info",
         "a": 1,
     }
-    assert json.loads("".join(tables.json_document("x", [], FRAME[:0])))["rows"] == []
+    assert json.loads("".join(tables.json_document("x", {}, FRAME[:0])))["rows"] == []
 
 
 def test_plain_lines_are_aligned_and_one_per_row() -> None:
