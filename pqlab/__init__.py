@@ -73,5 +73,10 @@ def __getattr__(name: str) -> Any:
     return value
 
 
+def load_ipython_extension(shell: Any) -> None:
+    """Register `%pqread` and `%pqinspect`; IPython calls it for `%load_ext pqlab`."""
+    importlib.import_module("pqlab.magic").load_ipython_extension(shell)
+
+
 def __dir__() -> list[str]:
     return sorted(__all__)

@@ -1,0 +1,46 @@
+"""The notebooks run from top to bottom, and are stored without outputs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+NOTEBOOKS = sorted((Path(__file__).parent.parent / "notebooks").glob("*.ipynb"))
+
+
+@pytest.fixture(params=NOTEBOOKS, ids=lambda path: path.name)
+def notebook(request: pytest.FixtureRequest) -> Any:
+    reads: Any = nbformat.reads  # untyped
+    return reads(request.param.read_text(encoding="utf-8"), as_version=4)
+
+
+def test_is_stored_without_outputs(notebook: Any) -> None:
+    nbformat.validate(notebook)
+    for cell in notebook.cells:
+        assert not cell.get("outputs")
+        assert cell.get("execution_count") is None
+
+
+def test_runs(notebook: Any, tmp_path: Path) -> None:
+    client = NotebookClient(
+        notebook,
+        timeout=120,
+        kernel_name="python3",
+        resources={"metadata": {"path": str(tmp_path)}},
+    )
+    client.execute()
+    outputs = [
+        output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs
+    ]
+    assert all(output.output_type != "error" for output in outputs)
+    assert not [output for output in outputs if output.get("name") == "stderr"]
+    pages = [
+        output.data["text/html"] for output in outputs if "text/html" in output.get("data", {})
+    ]
+    assert any("taxi.parquet" in page and "pickup_at" in page for page in pages)
+    assert not any("<script" in page for page in pages)
+    assert not list(tmp_path.iterdir())
