@@ -40,7 +40,7 @@ format: .venv/.dev
 	.venv/bin/clang-format -i $(CXX_FILES)
 
 docs: .venv/.test
-	$(PYTHON) tools/format_coverage.py
+	$(PYTHON) tools/generate_docs.py
 
 bench: .venv/.bench
 	$(PYTHON) -m benchmarks.footer

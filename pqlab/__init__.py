@@ -21,7 +21,7 @@ _PUBLIC = {
     "SourceChangedError": "pqlab.errors",
     "SourceError": "pqlab.errors",
     "UnsupportedError": "pqlab.errors",
-    "FileSelection": "pqlab.reader",
+    "FileSelection": "pqlab.file_selection",
     "IOPolicy": "pqlab.plan.policy",
     "Limits": "pqlab.limits",
     "ParquetFile": "pqlab.reader",
@@ -49,11 +49,11 @@ if TYPE_CHECKING:
         SourceError as SourceError,
         UnsupportedError as UnsupportedError,
     )
+    from pqlab.file_selection import FileSelection as FileSelection
     from pqlab.limits import Limits as Limits
     from pqlab.plan.plan import Plan as Plan
     from pqlab.plan.policy import IOPolicy as IOPolicy
     from pqlab.reader import (
-        FileSelection as FileSelection,
         ParquetFile as ParquetFile,
         open as open,  # noqa: A004  # `pqlab.open` is how people say it
         read as read,

@@ -1,41 +1,29 @@
-"""The shell that joins the parts: `open`, `read`, `ParquetFile`, `FileSelection`."""
+"""The shell that joins the parts: `open`, `read`, `ParquetFile`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from pqlab import text
-from pqlab.errors import EngineError, SelectionError, placed
+from pqlab.errors import placed
+from pqlab.file_selection import FileSelection, ReadOptions
 from pqlab.footer.metadata import FileMetaData, Present
 from pqlab.footer.schema import SchemaNode
-from pqlab.io.fetch import Recording, fetch
 from pqlab.io.footer import Cache, load_metadata
-from pqlab.io.pages import ChunkKey, PageStore, walk_pays
-from pqlab.io.source import FileSource, Source, open_source
+from pqlab.io.pages import ChunkKey, PageStore
+from pqlab.io.source import Source, open_source
 from pqlab.limits import DEFAULT_LIMITS, Limits
-from pqlab.plan.build import build, partial_chunks, pick_pages
-from pqlab.plan.plan import Plan
 from pqlab.plan.policy import IOPolicy
-from pqlab.plan.ranges import length
 from pqlab.plan.selection import Narrowed, Selection, find_leaf, find_row_group, narrow
-from pqlab.trace import Trace
 
 if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
     from rich.console import RenderableType
 
-    from pqlab.cpu.engine import DecodedColumn
     from pqlab.overview.view import View
-
-Engine: TypeAlias = Literal["auto", "cpu"]
-
-_ENGINES: dict[str, tuple[str, str]] = {
-    "auto": ("cpu", "auto takes the CPU, the one engine there is"),
-    "cpu": ("cpu", "asked for"),
-}
 
 
 def open(  # noqa: A001  # `pqlab.open` is how people say it
@@ -74,18 +62,18 @@ def read(
     row_groups: Any = None,
     pages: Any = None,
     rows: Any = None,
-    engine: Engine = "auto",
-    workers: int | None = None,
-    trace: Trace | None = None,
-    **options: Any,
+    io: IOPolicy | None = None,
+    cache: Cache = "memory",
+    limits: Limits | None = None,
+    verify_checksums: bool = False,
+    **options: Unpack[ReadOptions],
 ) -> pl.DataFrame:
     """Open a file, read a selection of it, and close it.
 
-    Arguments as of `ParquetFile.select` and `FileSelection.read`; `options` as of `open`.
+    Arguments and errors as of `open`, `ParquetFile.select` and `FileSelection.read`.
     """
-    with open(source, **options) as file:
-        selection = file.select(columns, row_groups=row_groups, pages=pages, rows=rows)
-        return selection.read(engine=engine, workers=workers, trace=trace)
+    with open(source, io=io, cache=cache, limits=limits, verify_checksums=verify_checksums) as file:
+        return file.read(columns, row_groups=row_groups, pages=pages, rows=rows, **options)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -300,17 +288,15 @@ class ParquetFile:
         row_groups: Any = None,
         pages: Any = None,
         rows: Any = None,
-        engine: Engine = "auto",
-        workers: int | None = None,
-        trace: Trace | None = None,
+        **options: Unpack[ReadOptions],
     ) -> pl.DataFrame:
-        """`select(...).read(...)` in one call."""
+        """`select(...).read(...)` in one call: it takes the arguments of both."""
         selection = self.select(columns, row_groups=row_groups, pages=pages, rows=rows)
-        return selection.read(engine=engine, workers=workers, trace=trace)
+        return selection.read(**options)
 
-    def head(self, n: int = 10) -> pl.DataFrame:
-        """The first `n` rows; only the pages that cover them are read."""
-        return self.select(rows=slice(0, n)).read()
+    def head(self, n: int = 10, **options: Unpack[ReadOptions]) -> pl.DataFrame:
+        """The first `n` rows; only the pages that cover them are read. `options` as of `read`."""
+        return self.select(rows=slice(0, n)).read(**options)
 
     def overview(self) -> View:
         """The file at a glance, as plain values: where its bytes are, its schema, what is odd.
@@ -368,129 +354,3 @@ class ParquetFile:
     def _row_group(self, row_group: Any) -> int:
         with placed(file=self.name):
             return find_row_group(row_group, self.metadata)
-
-
-@dataclass(frozen=True, slots=True, repr=False, eq=False)
-class FileSelection:
-    """A selection of an open file; made by `ParquetFile.select`."""
-
-    file: ParquetFile
-    selection: Selection
-    narrowed: Narrowed
-
-    def plan(self, *, engine: Engine = "auto", walk: bool = False) -> Plan:
-        """What `read` would do, before it does.
-
-        Page indexes are read where they bear on the plan. Chunks without one are planned as a
-        whole and counted as unresolved; `walk`: their page headers are read first, where `read`
-        would do so. Raises what `read` raises for the selection.
-        """
-        return self._plan(self._resolve(walk=walk), engine)
-
-    def read(
-        self, *, engine: Engine = "auto", workers: int | None = None, trace: Trace | None = None
-    ) -> pl.DataFrame:
-        """Read into a polars frame.
-
-        `workers`: threads that decode; None takes as many as the process may use. `trace` records
-        what each request and page cost. Raises `CorruptError`, `UnsupportedError`,
-        `EncryptedError`, `LimitError` or `SourceError`, with the place, and `EngineError`.
-        """
-        from pqlab.assemble.arrow import to_frame
-
-        self._check_names()
-        _, columns = self._decode(engine, workers, trace)
-        return to_frame(columns)
-
-    def to_arrow(
-        self, *, engine: Engine = "auto", workers: int | None = None, trace: Trace | None = None
-    ) -> pa.Table:
-        """Read into a pyarrow table; arguments and errors as of `read`."""
-        from pqlab.assemble.arrow import to_table
-
-        plan, columns = self._decode(engine, workers, trace)
-        return to_table(columns, plan.num_rows)
-
-    @property
-    def code(self) -> str:
-        """Python text that builds the selection again."""
-        source = self.file.source
-        opened = repr(source.name) if isinstance(source, FileSource) else "<source>"
-        return f"pqlab.open({opened}).select({self.selection.arguments()})"
-
-    def __repr__(self) -> str:
-        rows = sum(length(ranges) for ranges in self.narrowed.rows.values())
-        of_pages = " before pages are picked" if self.narrowed.pages else ""
-        shape = f"{text.plural(len(self.narrowed.leaves), 'column')}, {text.plural(rows, 'row')}"
-        return f"<{self.code}: {shape}{of_pages}>"
-
-    def _decode(
-        self, engine: Engine, workers: int | None, trace: Trace | None
-    ) -> tuple[Plan, list[DecodedColumn]]:
-        from pqlab.cpu import engine as cpu
-
-        file = self.file
-        plan = self._plan(self._resolve(walk=True), engine)
-        file.limits.check("read_bytes", plan.memory_high_bytes, "what is decoded", file=file.name)
-        recording = None
-        if trace is not None:
-            columns = [leaf.column for leaf in file.metadata.leaves]
-            recording = Recording(trace, trace.begin(file.name, columns))
-        fetched = fetch(file.source, plan.requests, plan.row_groups, file.io, recording)
-        decoded = cpu.read(
-            plan,
-            file.metadata,
-            fetched,
-            workers=workers,
-            verify_checksums=file.verify_checksums,
-            limits=file.limits,
-            recorder=recording.add if recording is not None else None,
-        )
-        return plan, decoded
-
-    def _check_names(self) -> None:
-        """Raise `SelectionError` if two root columns of one name are to go into a frame."""
-        nodes = self.file.metadata.leaves
-        roots: dict[str, int] = {}
-        for leaf in self.narrowed.leaves:
-            first = roots.setdefault(nodes[leaf].path[0], leaf)
-            if first != leaf and len(nodes[leaf].path) == 1:
-                raise SelectionError(
-                    f"a frame cannot have two columns {nodes[leaf].path[0]!r}: they are leaf "
-                    f"columns {first} and {leaf}",
-                    hint="Select one of them by its ordinal, or read with to_arrow()",
-                    file=self.file.name,
-                )
-
-    def _resolve(self, *, walk: bool) -> Narrowed:
-        """Read what is needed to know the pages; with it, picked pages become rows."""
-        file, narrowed = self.file, self.narrowed
-        store, metadata = file.page_store, file.metadata
-        if narrowed.pages:
-            store.table(list(narrowed.pages), bounds=False)
-            with placed(file=file.name):
-                narrowed = pick_pages(metadata, narrowed, store.known())
-        partial = partial_chunks(metadata, narrowed)
-        store.load_indexes(partial, bounds=False)
-        if walk:
-            for key in partial:
-                if walk_pays(metadata, key, narrowed.rows[key[0]], file.io):
-                    store.walk_until(key, narrowed.rows[key[0]][-1][1])
-        return narrowed
-
-    def _plan(self, narrowed: Narrowed, engine: str) -> Plan:
-        if engine not in _ENGINES:
-            raise EngineError(
-                f"there is no engine {engine!r}", hint=f"Take one of {', '.join(_ENGINES)}"
-            )
-        name, reason = _ENGINES[engine]
-        return build(
-            self.file.metadata,
-            narrowed,
-            self.file.page_store.known(),
-            self.file.io,
-            file=self.file.name,
-            limits=self.file.limits,
-            engine=name,
-            engine_reason=reason,
-        )

@@ -72,6 +72,15 @@ _SUMMED = {
 }
 
 
+def blank_events(count: int) -> Events:
+    """Events in which nothing applies and all times and bytes are 0."""
+    events = np.zeros(count, EVENT)
+    for cell in ("values", "row_group", "leaf", "request_id", "worker", "encoding", "codec"):
+        events[cell] = -1
+    events["page"] = _NO_PAGE
+    return events
+
+
 class _Read(NamedTuple):
     file: str
     columns: Sequence[str]  # by leaf

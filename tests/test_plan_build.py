@@ -141,7 +141,13 @@ def test_a_walk_that_was_stopped_early_gives_the_same_pages(variant: int) -> Non
 
 def test_an_empty_selection_reads_nothing() -> None:
     with open_variant(INDEXED[0]) as opened:
-        for picked in ({"rows": []}, {"row_groups": []}, {"columns": []}, {"rows": (7, 7)}):
+        empty: list[dict[str, Any]] = [
+            {"rows": []},
+            {"row_groups": []},
+            {"columns": []},
+            {"rows": (7, 7)},
+        ]
+        for picked in empty:
             plan = opened.select(**picked).plan()
             assert plan.requests == ()
             assert plan.wanted_bytes == 0

@@ -84,7 +84,7 @@ def test_ranges_are_sets(left: list[tuple[int, int]], right: list[tuple[int, int
 
 
 @pytest.mark.parametrize(
-    "name", ["gap_bytes", "max_request_bytes", "concurrency", "footer_guess_bytes"]
+    "name", ["gap_bytes", "max_request_bytes", "concurrency", "window_bytes", "footer_guess_bytes"]
 )
 def test_policies_that_cannot_work(name: str) -> None:
     with pytest.raises(ValueError, match=f"{name} is -1"):

@@ -47,7 +47,9 @@ KINDS: dict[str, Any] = {
     "bytes": lambda path: path.read_bytes(),
     "bytearray": lambda path: bytearray(path.read_bytes()),
     "memoryview": lambda path: memoryview(path.read_bytes()),
-    "memoryview of words": lambda path: memoryview(np.frombuffer(path.read_bytes(), np.uint32)),
+    "memoryview of words": lambda path: memoryview(
+        np.frombuffer(path.read_bytes(), np.uint32).data
+    ),
     "BytesIO": lambda path: io.BytesIO(path.read_bytes()),
     "file": lambda path: path.open("rb"),
     "raw": lambda path: Raw(path.read_bytes()),
@@ -267,7 +269,7 @@ def test_closing_under_reads_never_reads_another_file(path: Path, tmp_path: Path
     other.write_bytes(b"\xff" * len(CONTENT))
     for _ in range(20):
         source = open_source(path)
-        wrong = []
+        wrong: list[int] = []
 
         def read(source: Source = source, wrong: list[int] = wrong) -> None:
             try:

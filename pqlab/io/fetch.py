@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 import time
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import count
+from itertools import count, zip_longest
 from typing import NamedTuple
 
 import numpy as np
@@ -15,10 +15,10 @@ import numpy.typing as npt
 
 from pqlab.errors import SourceError
 from pqlab.io.source import Bytes, Source, padded_empty
-from pqlab.plan.plan import RowGroupPlan
+from pqlab.plan.plan import Plan, RowGroupPlan
 from pqlab.plan.policy import IOPolicy
 from pqlab.plan.ranges import Range, Ranges, intersect, length, union
-from pqlab.trace import EVENT, Events, Stage, Trace
+from pqlab.trace import Events, Stage, Trace, blank_events
 
 
 class Fetched:
@@ -110,6 +110,41 @@ def fetch(
     return Fetched(buffers)
 
 
+def fetch_ahead(
+    source: Source, parts: Sequence[Plan], policy: IOPolicy, recording: Recording | None = None
+) -> Iterator[tuple[Plan, Fetched]]:
+    """Each part of a plan with its bytes; the next part is fetched while one is in use.
+
+    Recorded, every wait for bytes is an event. Raises as `fetch`.
+    """
+
+    def fetch_part(part: Plan) -> Fetched:
+        return fetch(source, part.requests, part.row_groups, policy, recording)
+
+    if len(parts) == 1:  # nothing to be ahead of: no thread
+        yield parts[0], _waited(lambda: fetch_part(parts[0]), recording)
+        return
+    with ThreadPoolExecutor(1, thread_name_prefix="pqlab-ahead") as pool:
+        waiting = [pool.submit(fetch_part, parts[0])]
+        for part, following in zip_longest(parts, parts[1:]):
+            fetched = _waited(waiting.pop().result, recording)
+            if following is not None:
+                waiting.append(pool.submit(fetch_part, following))
+            yield part, fetched
+
+
+def _waited(wait: Callable[[], Fetched], recording: Recording | None) -> Fetched:
+    start_ns = time.perf_counter_ns()
+    fetched = wait()
+    if recording is not None:
+        event = blank_events(1)
+        event["stage"], event["start_ns"] = Stage.WAIT, start_ns
+        event["duration_ns"] = time.perf_counter_ns() - start_ns
+        event["bytes_in"] = event["bytes_out"] = fetched.nbytes
+        recording.add(event)
+    return fetched
+
+
 def _pieces(requests: Ranges, runs: Sequence[_Run]) -> list[list[Range]]:
     """The requests, those together whose bytes one run needs in one piece."""
     starts = [run.start for run in runs]
@@ -156,10 +191,7 @@ def _run_all(run: Callable[[int], None], num_tasks: int, concurrency: int) -> No
 def _events(
     requests: Ranges, runs: Sequence[_Run], times: npt.NDArray[np.int64], request_ids: range
 ) -> Events:
-    events = np.zeros(len(requests), EVENT)
-    for cell in ("values", "row_group", "leaf", "encoding", "codec"):
-        events[cell] = -1
-    events["page"] = -2
+    events = blank_events(len(requests))
     events["stage"] = Stage.FETCH
     events["start_ns"], events["duration_ns"], events["worker"] = times.T
     events["request_id"] = request_ids

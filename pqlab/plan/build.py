@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -51,9 +51,10 @@ class PageRows:
 
 
 def page_rows(pages: Pages, num_rows: int) -> PageRows | None:
-    """Where a chunk's known data pages begin; None if only their levels would tell.
+    """Where a chunk's known data pages begin, in a row group of `num_rows`.
 
-    `num_rows`: of the row group. Raises `CorruptError` for pages whose rows make no sense.
+    None if only their levels would tell: of nested v1 pages, and of v2 pages whose headers claim
+    rows that the row group does not have, as several writers' do.
     """
     data = pages[pages["page"] >= 0]
     if not len(data):
@@ -66,16 +67,8 @@ def page_rows(pages: Pages, num_rows: int) -> PageRows | None:
         bounds = np.append(0, np.cumsum(data["num_rows"], dtype=np.int64))
     else:
         return None
-    steps = np.diff(bounds)
-    wrong = np.flatnonzero((steps < 0) | (bounds[1:] > num_rows))
-    if bounds[0] != 0 or len(wrong):
-        page = int(wrong[0]) if len(wrong) else 0
-        raise CorruptError(
-            f"the page has rows {bounds[page]:,} to {bounds[page + 1]:,} of a row group of "
-            f"{num_rows:,}",
-            page=page,
-            offset=int(data["offset"][page]),
-        )
+    if bounds[0] != 0 or bounds[-1] > num_rows or (np.diff(bounds) < 0).any():
+        return None
     return PageRows(data, bounds)
 
 
@@ -156,9 +149,7 @@ def build(
             )
             for row_group, ranges in narrowed.rows.items()
         )
-    runs = [
-        (run.start, run.stop) for group in groups for chunk in group.chunks for run in chunk.runs
-    ]
+    runs = _wanted(groups)
     unresolved = [
         chunk
         for group in groups
@@ -198,6 +189,39 @@ def build(
     )
 
 
+def split(plan: Plan, policy: IOPolicy) -> list[Plan]:
+    """The plan in parts of consecutive row groups, of at most `window_bytes` or one row group."""
+    parts: list[list[RowGroupPlan]] = [[]]
+    part_bytes = 0
+    for group in plan.row_groups:
+        wanted_bytes = length(_wanted([group]))
+        if parts[-1] and part_bytes + wanted_bytes > policy.window_bytes:
+            parts.append([])
+            part_bytes = 0
+        parts[-1].append(group)
+        part_bytes += wanted_bytes
+    if len(parts) == 1:
+        return [plan]
+    return [_part(plan, tuple(groups), policy) for groups in parts]
+
+
+def _part(plan: Plan, groups: tuple[RowGroupPlan, ...], policy: IOPolicy) -> Plan:
+    runs = _wanted(groups)
+    return replace(
+        plan,
+        row_groups=groups,
+        requests=coalesce(runs, policy),
+        wanted_bytes=length(union(runs)),
+        num_rows=sum(length(group.rows) for group in groups),
+    )
+
+
+def _wanted(groups: Iterable[RowGroupPlan]) -> list[Range]:
+    return [
+        (run.start, run.stop) for group in groups for chunk in group.chunks for run in chunk.runs
+    ]
+
+
 def _chunks(
     metadata: FileMetaData, row_group: int, narrowed: Narrowed, pages: ChunkPages
 ) -> Iterator[ChunkPlan]:
@@ -233,8 +257,7 @@ def _known_rows(
     known = pages.get((row_group, leaf))
     if known is None:
         return None
-    with placed(row_group=row_group, column=metadata.leaves[leaf].column):
-        return page_rows(known, int(metadata.row_groups.num_rows[row_group]))
+    return page_rows(known, int(metadata.row_groups.num_rows[row_group]))
 
 
 def _runs(known: PageRows, rows: Ranges, chunk_range: Range) -> tuple[PageRun, ...]:

@@ -13,12 +13,15 @@ class IOPolicy:
 
     `gap_bytes`: wanted ranges this close are fetched in one request; it is also what one more
     request is taken to cost. `max_request_bytes`: no request is longer. `concurrency`: requests in
-    flight at once. `footer_guess_bytes`: how much of the file's end is fetched first.
+    flight at once. `window_bytes`: row groups are fetched together up to so many bytes, while those
+    fetched before are decoded; at most two such windows (or two row groups, if larger) are held.
+    `footer_guess_bytes`: how much of the file's end is fetched first.
     """
 
     gap_bytes: int = 16 * KIB
     max_request_bytes: int = 4 * MIB
     concurrency: int = 4
+    window_bytes: int = 256 * MIB
     footer_guess_bytes: int = 64 * KIB
 
     def __post_init__(self) -> None:
@@ -26,6 +29,7 @@ class IOPolicy:
             ("gap_bytes", 0),
             ("max_request_bytes", 1),
             ("concurrency", 1),
+            ("window_bytes", 1),
             ("footer_guess_bytes", 8),
         ):
             if getattr(self, name) < least:

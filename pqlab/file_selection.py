@@ -1,0 +1,205 @@
+"""A selection bound to its file: planned, read, and written as code again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
+
+from pqlab import text
+from pqlab.errors import EngineError, SelectionError, placed
+from pqlab.io.fetch import Recording, fetch_ahead
+from pqlab.io.pages import walk_pays
+from pqlab.io.source import FileSource
+from pqlab.plan.build import build, partial_chunks, pick_pages, split
+from pqlab.plan.plan import Plan
+from pqlab.plan.ranges import length
+from pqlab.plan.selection import Narrowed, Selection
+from pqlab.trace import Trace
+
+if TYPE_CHECKING:
+    import polars as pl
+    import pyarrow as pa
+
+    from pqlab.cpu.engine import DecodedColumn
+    from pqlab.reader import ParquetFile
+
+Engine: TypeAlias = Literal["auto", "cpu"]
+Int96Unit: TypeAlias = Literal["ns", "us"]
+InvalidUtf8: TypeAlias = Literal["error", "binary"]
+
+
+class ReadOptions(TypedDict, total=False):
+    """The keyword arguments of `FileSelection.read`."""
+
+    engine: Engine
+    workers: int | None
+    int96_unit: Int96Unit
+    invalid_utf8: InvalidUtf8
+    trace: Trace | None
+
+
+_ENGINES: dict[str, tuple[str, str]] = {
+    "auto": ("cpu", "auto takes the CPU, the one engine there is"),
+    "cpu": ("cpu", "asked for"),
+}
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class FileSelection:
+    """A selection of an open file; made by `ParquetFile.select`."""
+
+    file: ParquetFile
+    selection: Selection
+    narrowed: Narrowed
+
+    def plan(self, *, engine: Engine = "auto", walk: bool = False) -> Plan:
+        """What `read` would do, before it does.
+
+        Page indexes are read where they bear on the plan. Chunks without one are planned as a
+        whole and counted as unresolved; `walk`: their page headers are read first, where `read`
+        would do so. Raises what `read` raises for the selection.
+        """
+        return self._plan(self._resolve(walk=walk), engine)
+
+    def read(
+        self,
+        *,
+        engine: Engine = "auto",
+        workers: int | None = None,
+        int96_unit: Int96Unit = "ns",
+        invalid_utf8: InvalidUtf8 = "error",
+        trace: Trace | None = None,
+    ) -> pl.DataFrame:
+        """Read into a polars frame.
+
+        `workers`: threads that decode; None takes as many as the process may use. `int96_unit`:
+        "ns", or "us" for timestamps that nanoseconds do not reach. `invalid_utf8`: "error", or
+        "binary" to have text as bytes, unchecked. `trace` records what requests and pages cost.
+
+        Raises `CorruptError`, `UnsupportedError`, `EncryptedError`, `LimitError` or `SourceError`,
+        with the place; `SelectionError` for two columns of one name; `EngineError`.
+        """
+        import polars as pl
+
+        from pqlab.assemble.arrow import to_frame
+
+        self._check_names()
+        decoded = self._decode(
+            engine=engine,
+            workers=workers,
+            int96_unit=int96_unit,
+            invalid_utf8=invalid_utf8,
+            trace=trace,
+        )
+        return pl.concat([to_frame(columns) for _, columns in decoded], rechunk=False)
+
+    def to_arrow(
+        self,
+        *,
+        engine: Engine = "auto",
+        workers: int | None = None,
+        int96_unit: Int96Unit = "ns",
+        invalid_utf8: InvalidUtf8 = "error",
+        trace: Trace | None = None,
+    ) -> pa.Table:
+        """Read into a pyarrow table; arguments and errors as of `read`."""
+        import pyarrow as pa
+
+        from pqlab.assemble.arrow import to_table
+
+        decoded = self._decode(
+            engine=engine,
+            workers=workers,
+            int96_unit=int96_unit,
+            invalid_utf8=invalid_utf8,
+            trace=trace,
+        )
+        tables = [to_table(columns, part.num_rows) for part, columns in decoded]
+        return tables[0] if len(tables) == 1 else pa.concat_tables(tables)
+
+    @property
+    def code(self) -> str:
+        """Python text that builds the selection again."""
+        source = self.file.source
+        opened = repr(source.name) if isinstance(source, FileSource) else "<source>"
+        return f"pqlab.open({opened}).select({self.selection.arguments()})"
+
+    def __repr__(self) -> str:
+        rows = sum(length(ranges) for ranges in self.narrowed.rows.values())
+        of_pages = " before pages are picked" if self.narrowed.pages else ""
+        shape = f"{text.plural(len(self.narrowed.leaves), 'column')}, {text.plural(rows, 'row')}"
+        return f"<{self.code}: {shape}{of_pages}>"
+
+    def _decode(
+        self, *, engine: Engine, trace: Trace | None, **options: Any
+    ) -> Iterator[tuple[Plan, list[DecodedColumn]]]:
+        from pqlab.cpu import engine as cpu
+
+        file = self.file
+        plan = self._plan(self._resolve(walk=True), engine)
+        file.limits.check("read_bytes", plan.memory_high_bytes, "what is decoded", file=file.name)
+        recording = None
+        if trace is not None:
+            columns = [leaf.column for leaf in file.metadata.leaves]
+            recording = Recording(trace, trace.begin(file.name, columns))
+        for part, fetched in fetch_ahead(file.source, split(plan, file.io), file.io, recording):
+            yield (
+                part,
+                cpu.read(
+                    part,
+                    file.metadata,
+                    fetched,
+                    verify_checksums=file.verify_checksums,
+                    limits=file.limits,
+                    recorder=recording.add if recording is not None else None,
+                    **options,
+                ),
+            )
+
+    def _check_names(self) -> None:
+        """Raise `SelectionError` if two root columns of one name are to go into a frame."""
+        nodes = self.file.metadata.leaves
+        roots: dict[str, int] = {}
+        for leaf in self.narrowed.leaves:
+            first = roots.setdefault(nodes[leaf].path[0], leaf)
+            if first != leaf and len(nodes[leaf].path) == 1:
+                raise SelectionError(
+                    f"a frame cannot have two columns {nodes[leaf].path[0]!r}: they are leaf "
+                    f"columns {first} and {leaf}",
+                    hint="Select one of them by its ordinal, or read with to_arrow()",
+                    file=self.file.name,
+                )
+
+    def _resolve(self, *, walk: bool) -> Narrowed:
+        """Read what is needed to know the pages; with it, picked pages become rows."""
+        file, narrowed = self.file, self.narrowed
+        store, metadata = file.page_store, file.metadata
+        if narrowed.pages:
+            store.table(list(narrowed.pages), bounds=False)
+            with placed(file=file.name):
+                narrowed = pick_pages(metadata, narrowed, store.known())
+        partial = partial_chunks(metadata, narrowed)
+        store.load_indexes(partial, bounds=False)
+        if walk:
+            for key in partial:
+                if walk_pays(metadata, key, narrowed.rows[key[0]], file.io):
+                    store.walk_until(key, narrowed.rows[key[0]][-1][1])
+        return narrowed
+
+    def _plan(self, narrowed: Narrowed, engine: str) -> Plan:
+        if engine not in _ENGINES:
+            raise EngineError(
+                f"there is no engine {engine!r}", hint=f"Take one of {', '.join(_ENGINES)}"
+            )
+        name, reason = _ENGINES[engine]
+        return build(
+            self.file.metadata,
+            narrowed,
+            self.file.page_store.known(),
+            self.file.io,
+            file=self.file.name,
+            limits=self.file.limits,
+            engine=name,
+            engine_reason=reason,
+        )
