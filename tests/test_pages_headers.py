@@ -14,7 +14,8 @@ import pytest
 from thriftpy2.protocol.compact import TCompactProtocol
 from thriftpy2.transport.memory import TMemoryBuffer
 
-from pqlab.errors import CorruptError, LimitError, PqlabError, SourceError
+import pqlab
+from pqlab.errors import CorruptError, LimitError, PqlabError, SourceError, UnsupportedError
 from pqlab.footer import raw
 from pqlab.footer.metadata import FileMetaData, parse_file_metadata
 from pqlab.footer.page_headers import drive, pages_from_headers
@@ -354,6 +355,11 @@ def test_an_unknown_encoding_keeps_its_number_in_a_byte() -> None:
     data, metadata = chunk([page(DATA_PAGE, 5, encoding=200), page(DATA_PAGE, 3, encoding=999)], 8)
     table = walk(data, metadata)
     assert (table.pages["encoding"].astype(int) & 255).tolist() == [200, 254]
+    file = pqlab.open(data)
+    assert file.pages()["encoding"].to_list() == ["UNKNOWN(200)", "UNKNOWN(254)"]
+    with pytest.raises(UnsupportedError, match="encoding 200") as caught:
+        file.read()
+    assert (caught.value.row_group, caught.value.column, caught.value.page) == (0, "c", 0)
 
 
 def test_v2_pages_say_levels_nulls_and_compression() -> None:

@@ -173,7 +173,7 @@ def pages_frame(metadata: FileMetaData, page_table: PageTable) -> pl.DataFrame:
     series = {
         **{name: known(pages[name]) for name in _PAGE_NUMBERS},
         **{
-            name: names.names_of(pages[name], names.ENCODINGS, unknown=-1)
+            name: names.names_of(pages[name].view(np.uint8), names.ENCODINGS, unknown=255)
             for name in ("encoding", "definition_level_encoding", "repetition_level_encoding")
         },
         "row_group": pl.Series(row_group),

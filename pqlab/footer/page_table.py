@@ -12,7 +12,8 @@ from enum import IntEnum
 
 import numpy as np
 
-# The layout of `struct Page` in pqlab/native/page.cuh.
+# The layout of `struct Page` in pqlab/native/page.cuh. An encoding is the low byte of its number:
+# as u1, 255 is unknown and 254 stands for all numbers from there on.
 PAGE = np.dtype(
     [
         ("offset", "<i8"),

@@ -51,7 +51,7 @@ struct Page {
   i32 repetition_levels_byte_length;  // v2 only, else -1
   u32 crc;
   PageType type;
-  i8 encoding;  // -1: unknown
+  i8 encoding;  // the number's low byte, see encoding_number(); -1: unknown
   i8 definition_level_encoding;
   i8 repetition_level_encoding;
   u8 known_from;
@@ -59,6 +59,9 @@ struct Page {
   BoundsState bounds_state;
   u8 reserved;
 };
+
+// An Encoding as its page states it: 254 stands for any number from there on, or below 0.
+PQ_HD i32 encoding_number(i8 encoding) { return static_cast<u8>(encoding); }
 
 static_assert(sizeof(Page) == 96, "pqlab/footer/page_table.py has the same layout");
 

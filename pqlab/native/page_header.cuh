@@ -124,7 +124,7 @@ class PageHeaderParser {
     return value;
   }
 
-  // An Encoding; -2 stands for a number that one byte cannot hold.
+  // An Encoding, as encoding_number() gives it back.
   PQ_HD i8 read_encoding(const ThriftField& field) {
     const i32 value = in_.read_i32(field);
     return static_cast<i8>(value >= 0 && value < 254 ? value : 254);

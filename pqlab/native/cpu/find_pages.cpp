@@ -165,13 +165,14 @@ class ChunkWalk {
   void refuse_what_is_not_read(const Page& page, const ColumnSpec& column) const {
     const bool v1_levels = page.type == PageType::DATA_PAGE && column.max_definition_level > 0;
     if (!reads_encoding(page.type, page.encoding, column.type.kind)) {
-      throw placed(Error(ErrorKind::Unsupported,
-                         encoding_name(page.encoding) + " values are not read for this column"),
+      throw placed(Error(ErrorKind::Unsupported, encoding_name(encoding_number(page.encoding)) +
+                                                     " values are not read for this column"),
                    &page);
     }
     if (v1_levels && !reads_levels(page)) {
-      throw placed(Error(ErrorKind::Unsupported, encoding_name(page.definition_level_encoding) +
-                                                     " definition levels are not read"),
+      throw placed(Error(ErrorKind::Unsupported,
+                         encoding_name(encoding_number(page.definition_level_encoding)) +
+                             " definition levels are not read"),
                    &page);
     }
   }
