@@ -21,6 +21,9 @@ from pqlab.plan.ranges import Range, Ranges, intersect, length, union
 from pqlab.trace import Events, Stage, Trace, blank_events
 
 
+_BYTES_PER_THREAD = 1 << 20  # starting a thread takes about as long as copying that much
+
+
 class Fetched:
     """Bytes of a source, as ranges that were asked for."""
 
@@ -102,7 +105,8 @@ def fetch(
             buffers[first] = source.read([(start, stop)])[0]
         times[number] = start_ns, time.perf_counter_ns() - start_ns, worker()
 
-    _run_all(run_task, len(tasks), policy.concurrency)
+    enough = 1 + length(requests) // _BYTES_PER_THREAD
+    _run_all(run_task, len(tasks), min(policy.concurrency, enough))
     source.check_unchanged()
     if recording is not None:
         ids = recording.trace.request_ids(len(requests))
