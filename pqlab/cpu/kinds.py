@@ -66,6 +66,8 @@ def _name(physical: str, arrow: pa.DataType) -> str:
         return "NOTHING"
     if types.is_decimal(arrow):
         return _DECIMAL[physical]
+    if types.is_time(arrow):
+        return f"TIME_{arrow.unit.upper()}"
     if arrow in _NARROW:
         return _NARROW[arrow]
     match physical:

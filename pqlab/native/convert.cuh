@@ -18,6 +18,18 @@ struct NarrowInteger {
   }
 };
 
+// TIME: within a day of that many units. (polars would silently make others null.)
+template <class T, i64 UNITS_PER_DAY>
+struct TimeOfDay {
+  using Out = T;
+  static constexpr u32 width = sizeof(T);
+
+  PQ_HD bool operator()(const u8* value, T& out) const {
+    out = load<T>(value);
+    return out >= 0 && out < UNITS_PER_DAY;
+  }
+};
+
 // INT96: nanoseconds within the day, then the Julian day; to UNITS_PER_DAY since 1970.
 template <i64 UNITS_PER_DAY>
 struct Int96Timestamp {

@@ -170,8 +170,7 @@ nb::tuple decode_dictionary_page(nb::handle column, const nb::tuple& chunk, i64 
 void bind_decode(nb::module_& m) {
   m.def("decode", &decode, nb::arg("columns"), nb::arg("chunks"), nb::arg("ranges"), nb::kw_only(),
         nb::arg("num_rows"), nb::arg("workers"), nb::arg("verify_checksums"), nb::arg("trace"),
-        nb::arg("is_compressed_is_wrong"),
-        nb::arg("page_bytes"), nb::arg("read_bytes"),
+        nb::arg("is_compressed_is_wrong"), nb::arg("page_bytes"), nb::arg("read_bytes"),
         "Decode the pages of one read; pqlab/cpu/engine.py says what goes in and comes out.");
   m.def("decode_dictionary_page", &decode_dictionary_page, nb::arg("column"), nb::arg("chunk"),
         nb::kw_only(), nb::arg("page_bytes"), nb::arg("read_bytes"));

@@ -7,7 +7,7 @@
 
 namespace pq {
 
-std::string encoding_name(i32 encoding) {
+std::string encoding_name(i8 encoding) {
   constexpr std::array<const char*, 11> NAMES = {
       "PLAIN",
       nullptr,
@@ -21,9 +21,10 @@ std::string encoding_name(i32 encoding) {
       "BYTE_STREAM_SPLIT",
       "ALP",
   };
-  const bool known = encoding >= 0 && encoding < static_cast<i32>(NAMES.size());
-  const char* name = known ? NAMES[static_cast<u32>(encoding)] : nullptr;
-  return name != nullptr ? name : "encoding " + std::to_string(encoding);
+  const u32 number = static_cast<u8>(encoding);
+  if (number < NAMES.size() && NAMES[number] != nullptr) return NAMES[number];
+  // Page headers keep numbers that one byte holds; others are 254 there.
+  return number < 254 ? "encoding " + std::to_string(number) : "unknown encoding";
 }
 
 namespace {

@@ -59,10 +59,10 @@ nb::bytes indices(const Bytes& data, u64 count, const Bytes& dictionary, bool po
 nb::bytes validity(const Bytes& data, u32 max_level, u64 count, bool bit_packed, bool portable) {
   Buffer out((count + 7) / 8, true);
   check(with_group(portable, [&](auto group) {
-    return bit_packed ? validity_from_bit_packed(group, data.data(), data.size(), max_level, count,
-                                                 out.data())
-                      : validity_from_rle(group, data.data(), data.size(), max_level, count,
-                                          out.data());
+    return bit_packed
+               ? validity_from_bit_packed(group, data.data(), data.size(), max_level, count,
+                                          out.data())
+               : validity_from_rle(group, data.data(), data.size(), max_level, count, out.data());
   }));
   return to_bytes(out);
 }
@@ -99,9 +99,8 @@ void bind_primitives(nb::module_& m) {
   p.def("validity", &validity, "Validity bits from definition levels.");
   p.def("scattered", &scattered, "Bytes to where the bits are set.");
   p.def("merged", &merged);
-  p.def("utf8_valid_up_to", [](const Bytes& data) {
-    return utf8_valid_up_to(data.data(), data.size(), data.size());
-  });
+  p.def("utf8_valid_up_to",
+        [](const Bytes& data) { return utf8_valid_up_to(data.data(), data.size(), data.size()); });
 }
 
 }  // namespace pq

@@ -34,16 +34,12 @@ void check_read_bytes(const Read& read) {
   throw error;
 }
 
-void allocate(Read& read) {
-  for (u64 i = 0; i < read.columns.size(); ++i) {
-    const ColumnSpec& column = read.spec.columns[i];
-    ColumnOutput& output = read.columns[i];
-    const bool bits = column.type.kind == Kind::BITS;
-    output.values = Buffer(value_bytes(column.type, read.spec.num_rows), bits);
-    const bool levels = column.max_definition_level > 0 && column.type.kind != Kind::NOTHING;
-    if (levels) output.validity = Buffer((static_cast<u64>(read.spec.num_rows) + 7) / 8, true);
-    output.view_buffers = std::vector<ViewBuffer>(output.num_view_buffers);
-  }
+void allocate(const ColumnSpec& column, i64 num_rows, ColumnOutput& output) {
+  const bool bits = column.type.kind == Kind::BITS;
+  output.values = Buffer(value_bytes(column.type, num_rows), bits);
+  const bool levels = column.max_definition_level > 0 && column.type.kind != Kind::NOTHING;
+  if (levels) output.validity = Buffer((static_cast<u64>(num_rows) + 7) / 8, true);
+  output.view_buffers = std::vector<ViewBuffer>(output.num_view_buffers);
 }
 
 }  // namespace
@@ -74,7 +70,15 @@ i64 run_dictionary(Read& read) {
 bool run_read(Read& read, const std::function<bool()>& interrupted) {
   find_pages(read);
   check_read_bytes(read);
-  allocate(read);
+  for (u64 i = 0; i < read.columns.size(); ++i) {
+    const ColumnSpec& column = read.spec.columns[i];
+    try {
+      allocate(column, read.spec.num_rows, read.columns[i]);
+    } catch (Error& error) {
+      error.leaf = column.leaf;
+      throw;
+    }
+  }
   i64 bytes = 0;
   for (const PageTask& task : read.tasks) bytes += task.page.uncompressed_page_size;
   const auto decode = [&](u64 task, u32 worker) {

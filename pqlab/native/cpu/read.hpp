@@ -27,7 +27,7 @@ enum class Encoding : i8 {
   BYTE_STREAM_SPLIT = 9,
   ALP = 10,
 };
-std::string encoding_name(i32 encoding);
+std::string encoding_name(i8 encoding);
 
 // Rows [start, stop) of a row group, which become the output's rows from `out` on.
 struct RowRange {

@@ -48,13 +48,16 @@ StatusWord decimals(const u8* bytes, u64 size, u64 count, u8* out) {
   return walk_byte_arrays(GROUP, bytes, size, count, Status::RANGE, use);
 }
 
-constexpr std::array<std::pair<const char*, Kind>, 16> NAMES = {{
+constexpr std::array<std::pair<const char*, Kind>, 19> NAMES = {{
     {"BITS", Kind::BITS},
     {"COPY", Kind::COPY},
     {"INT8", Kind::INT8},
     {"UINT8", Kind::UINT8},
     {"INT16", Kind::INT16},
     {"UINT16", Kind::UINT16},
+    {"TIME_MS", Kind::TIME_MS},
+    {"TIME_US", Kind::TIME_US},
+    {"TIME_NS", Kind::TIME_NS},
     {"INT96_NS", Kind::INT96_NS},
     {"INT96_US", Kind::INT96_US},
     {"DECIMAL_INT32", Kind::DECIMAL_INT32},
@@ -80,7 +83,10 @@ u32 ValueType::stride() const {
   switch (kind) {
     case Kind::BITS:
     case Kind::NOTHING: return 0;
-    case Kind::COPY: return width;
+    case Kind::COPY:
+    case Kind::TIME_MS:
+    case Kind::TIME_US:
+    case Kind::TIME_NS: return width;
     case Kind::INT8:
     case Kind::UINT8: return 1;
     case Kind::INT16:
@@ -101,6 +107,10 @@ StatusWord decode_plain(ValueType type, const u8* bytes, u64 size, u64 count, Vi
     case Kind::UINT8: return convert(bytes, size, count, NarrowInteger<u8>{}, out);
     case Kind::INT16: return convert(bytes, size, count, NarrowInteger<i16>{}, out);
     case Kind::UINT16: return convert(bytes, size, count, NarrowInteger<u16>{}, out);
+    case Kind::TIME_MS: return convert(bytes, size, count, TimeOfDay<i32, 86'400'000>{}, out);
+    case Kind::TIME_US: return convert(bytes, size, count, TimeOfDay<i64, 86'400'000'000>{}, out);
+    case Kind::TIME_NS:
+      return convert(bytes, size, count, TimeOfDay<i64, 86'400'000'000'000>{}, out);
     case Kind::INT96_NS: return convert(bytes, size, count, Int96Nanoseconds{}, out);
     case Kind::INT96_US: return convert(bytes, size, count, Int96Microseconds{}, out);
     case Kind::DECIMAL_INT32: return convert(bytes, size, count, DecimalInteger<i32>{}, out);

@@ -15,6 +15,9 @@ enum class Kind : u8 {
   UINT8,
   INT16,
   UINT16,
+  TIME_MS,        // TIME in milliseconds (INT32), checked to be within a day
+  TIME_US,        // in microseconds (INT64)
+  TIME_NS,        // in nanoseconds
   INT96_NS,       // to nanoseconds since 1970
   INT96_US,       // to microseconds
   DECIMAL_INT32,  // to 128 bits, as all to DECIMAL_BYTES

@@ -1,0 +1,180 @@
+"""Every flat column of every public file: pyarrow's values, or the sentence that decides."""
+
+from __future__ import annotations
+
+import io
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from decoding import metadata_of, read_columns
+
+from pqlab.assemble.arrow import to_array, to_series
+from pqlab.errors import CorruptError, PqlabError, UnsupportedError
+from pqlab.footer.metadata import FileMetaData
+from pqlab.footer.schema import SchemaNode
+
+ENCODINGS_THAT_ARE_REFUSED = ("DELTA_", "BYTE_STREAM_SPLIT", "ALP")
+
+# Columns that pyarrow reads and pqlab calls corrupt: what the specification says.
+CORRUPT = {
+    ("invalid_utf8.parquet", "invalid_string"): "STRING is UTF-8 (LogicalTypes.md).",
+    ("duckdb__duckdb/data/parquet-testing/invalid.parquet", "X1"): "STRING is UTF-8.",
+    ("unknown-type.parquet", "unknown_col"): "UNKNOWN is always null; row 2 holds 30.",
+    ("fuzz-5697144926502912.fuzz", "value"): "A chunk without ColumnChunk.meta_data has no pages.",
+    ("malformed/num_values_exceeds_data.parquet", "id"): "Pages hold more rows than num_rows.",
+}
+
+
+def files(corpus: Path, manifest: list[dict[str, str]]) -> Iterator[tuple[str, bytes]]:
+    for row in manifest:
+        if row["pyarrow_status"] == "ok":
+            yield row["file"], (corpus / row["file"]).read_bytes()
+
+
+def flat_leaves(metadata: FileMetaData) -> list[SchemaNode]:
+    """Top-level columns whose name is theirs alone."""
+    names = Counter(leaf.path[0] for leaf in metadata.leaves)
+    return [
+        leaf
+        for leaf in metadata.leaves
+        if len(leaf.path) == 1 and leaf.max_repetition_level == 0 and names[leaf.name] == 1
+    ]
+
+
+def storage(array: pa.ChunkedArray) -> pa.Array:
+    """What pyarrow read, without what only its own schema adds: extension and dictionary types."""
+    chunks = array.chunks or [pa.array([], array.type)]
+    if isinstance(array.type, pa.ExtensionType):
+        chunks = [chunk.storage for chunk in chunks]
+    if pa.types.is_dictionary(array.type):
+        chunks = [chunk.dictionary_decode() for chunk in chunks]
+    return pa.concat_arrays(chunks)
+
+
+def plain(array: pa.Array) -> pa.Array:
+    if array.type == pa.string_view():
+        return array.cast(pa.string())
+    return array.cast(pa.binary()) if array.type == pa.binary_view() else array
+
+
+def is_interval(array: pa.Array) -> bool:
+    return pa.types.is_struct(array.type)
+
+
+def same(ours: pa.Array, theirs: pa.Array) -> bool:
+    if pa.types.is_null(theirs.type):
+        # INTERVAL has no logical type: where a writer says UNKNOWN beside it, pyarrow believes that.
+        nulls = len(ours) if is_interval(ours) else ours.null_count
+        return nulls == len(ours) == len(theirs)
+    if is_interval(ours):  # pyarrow leaves its 12 bytes as they are
+        stored = [None if value is None else bytes(value) for value in theirs.to_pylist()]
+        whole = [
+            None if v is None else b"".join(part.to_bytes(4, "little") for part in v.values())
+            for v in ours.to_pylist()
+        ]
+        return stored == whole
+    if pa.types.is_decimal256(theirs.type):  # bytes, big-endian
+        digits = [
+            None if v is None else int.from_bytes(v, "big", signed=True) for v in ours.to_pylist()
+        ]
+        scale = theirs.type.scale
+        return digits == [None if v is None else int(v.scaleb(scale)) for v in theirs.to_pylist()]
+    if pa.types.is_floating(ours.type):
+        return bool(ours.to_pandas().equals(theirs.cast(ours.type).to_pandas()))
+    theirs = theirs.cast(pa.binary()) if pa.types.is_fixed_size_binary(theirs.type) else theirs
+    return bool(plain(ours).cast(theirs.type).equals(theirs))
+
+
+def excuse(file: str, leaf: SchemaNode) -> str | None:
+    return next(
+        (why for (end, name), why in CORRUPT.items() if file.endswith(end) and leaf.name == name),
+        None,
+    )
+
+
+def test_flat_columns_hold_pyarrows_values(corpus: Path, manifest: list[dict[str, str]]) -> None:
+    counts: Counter[str] = Counter()
+    wrong = []
+    for file, data in files(corpus, manifest):
+        try:
+            metadata = metadata_of(data)
+        except PqlabError:
+            counts["footers that are refused"] += 1
+            continue
+        parquet = pq.ParquetFile(io.BytesIO(data))
+        for leaf in flat_leaves(metadata):
+            try:
+                column = read_columns(data, [leaf.leaf], workers=1)[0]
+            except UnsupportedError as error:
+                if error.message.startswith(ENCODINGS_THAT_ARE_REFUSED):
+                    counts["encodings that are refused"] += 1
+                else:
+                    wrong.append((file, leaf.name, str(error)))
+                continue
+            except CorruptError as error:
+                if "int96_unit" in str(error):  # pyarrow wraps what nanoseconds do not reach
+                    series = to_series(read_columns(data, [leaf.leaf], int96_unit="us")[0])
+                    assert len(series) == metadata.num_rows
+                    counts["INT96 beyond nanoseconds"] += 1
+                elif excuse(file, leaf) is None:
+                    wrong.append((file, leaf.name, str(error)))
+                continue
+            ours = to_array(column)
+            ours.validate(
+                full=not pa.types.is_decimal(ours.type)
+            )  # as pyarrow, whatever the digits
+            assert len(to_series(column)) == metadata.num_rows
+            try:
+                theirs = storage(parquet.read(columns=[leaf.name])[leaf.name])
+            except pa.ArrowInvalid:
+                counts["pyarrow raises"] += 1
+                continue
+            counts["equal"] += 1
+            if not same(ours, theirs):
+                wrong.append((file, leaf.name, f"{ours.type}, not {theirs.type}: {ours}"))
+    assert wrong == []
+    assert counts["equal"] > 5_000
+    assert counts["pyarrow raises"] <= 3
+    assert counts["footers that are refused"] <= 1
+
+
+def test_files_that_are_corrupt_give_errors_or_values(
+    corpus: Path, manifest: list[dict[str, str]]
+) -> None:
+    outcomes: Counter[str] = Counter()
+    for row in manifest:
+        if not row["corrupt_by_design"] and row["pyarrow_status"] == "ok":
+            continue
+        data = (corpus / row["file"]).read_bytes()
+        if len(data) < 12 or data[-4:] != b"PAR1":
+            continue
+        try:
+            metadata = metadata_of(data)
+            leaves = range(metadata.num_leaves)
+        except PqlabError:
+            continue
+        for leaf in leaves:
+            try:
+                column = read_columns(data, [leaf], workers=2)[0]
+                to_array(column).validate(full=True)
+                outcomes["values"] += 1
+            except PqlabError as error:
+                outcomes[type(error).__name__] += 1
+                outcomes["without a place"] += not {"file", "column"} <= set(error.place)
+    assert outcomes["without a place"] == 0
+    assert outcomes["values"] > 0
+    assert outcomes["CorruptError"] > 10
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_flights_are_all_there(data: Path, workers: int) -> None:
+    path = data / "flights-3m.parquet"
+    columns = read_columns(path.read_bytes(), workers=workers)
+    table = pq.read_table(path)
+    assert [column.leaf.name for column in columns] == table.column_names
+    for column in columns:
+        assert same(to_array(column), storage(table[column.leaf.name]))
