@@ -42,26 +42,25 @@ exit codes: 0 done; 1 error, told on standard error; 2 wrong usage; 130 interrup
 """
 
 # What people are shown of a frame, in this order; --wide and --json give everything.
-_BOUNDS = ("min_text", "max_text", "bounds_state")
 _SHOWN = {
+    "schema": (
+        *("name", "repetition_type", "physical_type", "logical_type", "max_definition_level"),
+        *("max_repetition_level", "leaf"),
+    ),
     "row-groups": (
         *("file", "row_group", "num_rows", "first_row", "chunks_compressed_size"),
         *("chunks_uncompressed_size", "compression_ratio", "num_sorting_columns"),
     ),
     "columns": (
-        *("file", "row_group", "column", "physical_type", "codec", "encodings", "num_values"),
-        *("null_count", "total_compressed_size", "compression_ratio", *_BOUNDS),
+        *("file", "row_group", "column", "codec", "data_page_encodings", "num_values"),
+        *("null_count", "total_compressed_size", "compression_ratio", "min_text", "max_text"),
     ),
     "pages": (
-        *("file", "row_group", "column", "page", "type", "encoding", "num_values", "num_nulls"),
-        *("num_rows", "first_row", "offset", "total_bytes", "compression_ratio", *_BOUNDS),
-        "known_from",
+        *("file", "row_group", "column", "page", "encoding", "num_values", "num_nulls"),
+        *("num_rows", "first_row", "offset", "total_bytes", "compression_ratio"),
+        *("min_text", "max_text"),
     ),
     "layout": ("offset", "size_bytes", "kind", "row_group", "column", "page", "note"),
-    "schema": (
-        *("name", "repetition_type", "physical_type", "logical_type", "converted_type"),
-        *("field_id", "max_definition_level", "max_repetition_level", "leaf"),
-    ),
 }
 _TRACE = (
     *("column", "pages", "values", "fetched_bytes", "decoded_bytes", "total_ns", "fetch_ns"),
@@ -144,29 +143,44 @@ def _layout(options: argparse.Namespace) -> None:
 
 def _read(options: argparse.Namespace) -> None:
     form = _form(options)
-    selection = _open(options).select(**options.selection)
+    file = _open(options)
+    selection = file.select(**options.selection)
+    num_rows, limit = selection.plan().num_rows, _limit(options, form)
+    if limit is not None and limit < num_rows:
+        rows = _first_rows(file, selection, limit)
+        selection = file.select(options.selection.get("columns"), rows=rows)
     if options.plan:
         print(selection.plan(engine=options.engine))
         return
     trace = pqlab.Trace() if options.trace else None
     frame = selection.read(engine=options.engine, trace=trace)
-    if options.limit is not None:
-        frame = frame.head(options.limit)
-    if form == "table":
-        _show(options, frame)
+    if options.json:
+        _write_document(options, {}, frame)
+    elif form == "table":
+        _print_table(frame, num_rows)
     elif options.output:
         export.write_path(frame, form, Path(options.output))
     else:
         export.write(frame, form, sys.stdout.buffer)
     if trace is not None:
-        summary = trace.summary().select(_TRACE)
+        summary = _rounded(trace.summary().select(_TRACE))
         sys.stderr.writelines(f"{line}\n" for line in tables.plain_lines(summary))
+
+
+def _first_rows(file: Any, selection: Any, count: int) -> list[tuple[int, int]]:
+    """The first rows of a selection, as ranges over the whole file."""
+    ranges = []
+    for group in selection.plan().row_groups:
+        first = int(file.metadata.row_groups.first_row[group.row_group])
+        for start, stop in group.rows:
+            taken = min(count, stop - start)
+            ranges.append((first + start, first + start + taken))
+            count -= taken
+    return ranges
 
 
 def _form(options: argparse.Namespace) -> str:
     """What `read` writes: as asked, else by the suffix of the output, else by who reads it."""
-    if options.json or options.plan:
-        return "table"
     form = options.format
     if options.output:
         form = form or export.form_of(Path(options.output))
@@ -232,22 +246,45 @@ def _chosen(options: argparse.Namespace, file: Any, frame: pl.DataFrame) -> pl.D
 
 
 def _show(options: argparse.Namespace, frame: pl.DataFrame) -> None:
-    """The frame for a program, a terminal or a pipe."""
+    """An inspector's frame, for a program, a terminal or a pipe."""
+    limit = _limit(options, "table")
+    part = frame if limit is None else frame.head(limit)
     if options.json:
-        _write_document(options, {}, frame if options.limit is None else frame.head(options.limit))
+        _write_document(options, {}, part)
+    else:
+        _print_table(_for_people(options, part), len(frame))
+
+
+def _limit(options: argparse.Namespace, form: str) -> int | None:
+    """How many rows are wanted at most; None for all."""
+    shows_table = form == "table" and sys.stdout.isatty() and not options.json
+    return _TERMINAL_ROWS if options.limit is None and shows_table else options.limit
+
+
+def _print_table(frame: pl.DataFrame, num_rows: int) -> None:
+    """The frame, the first of so many rows, to a terminal or a pipe."""
+    if not sys.stdout.isatty():
+        sys.stdout.writelines(f"{line}\n" for line in tables.plain_lines(frame))
         return
+    console = _console()
+    part = tables.fitting(frame, console.width)
+    console.print(tables.rich_table(part))
+    if len(part) < num_rows:
+        print(f"{len(part):,} of {text.plural(num_rows, 'row')}; --limit shows more")
+    if part.width < frame.width:
+        print(f"{part.width:,} of {text.plural(frame.width, 'column')}; a pipe gets all")
+
+
+def _for_people(options: argparse.Namespace, frame: pl.DataFrame) -> pl.DataFrame:
+    """An inspector's frame with the columns that matter most, ratios rounded, lists as text."""
     shown = [name for name in _SHOWN.get(options.command, ()) if name in frame.columns]
     if shown and not options.wide:
         frame = frame.select(shown)
-    is_terminal = sys.stdout.isatty()
-    limit = options.limit if options.limit is not None else _TERMINAL_ROWS if is_terminal else None
-    part = frame if limit is None else frame.head(limit)
-    if is_terminal:
-        _console().print(tables.rich_table(part))
-        if len(part) < len(frame):
-            print(f"{len(part):,} of {text.plural(len(frame), 'row')}; --limit shows more")
-    else:
-        sys.stdout.writelines(f"{line}\n" for line in tables.plain_lines(part))
+    return _rounded(frame).with_columns(pl.col(pl.List(pl.String)).list.join(", "))
+
+
+def _rounded(frame: pl.DataFrame) -> pl.DataFrame:
+    return frame.with_columns(pl.col(pl.Float64).round(2))
 
 
 def _write_document(

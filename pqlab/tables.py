@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 JSON_VERSION = 1
 _SLICE_ROWS = 4096  # turned into Python objects at a time
 _CELL_CHARACTERS = 60
+_READABLE_CHARACTERS = 16  # of longer text, so many are worth showing
 
 
 # ----------------------------------------------------------------------------------------- text
@@ -45,6 +46,17 @@ def plain_lines(frame: pl.DataFrame) -> Iterator[str]:
         ).rstrip()
 
 
+def fitting(frame: pl.DataFrame, width: int) -> pl.DataFrame:
+    """The first columns of the frame, as many as a terminal of so many characters can show well."""
+    shown = portable(frame)
+    for number, column in enumerate(shown):
+        longest = max((len(cell(value, grouped=True)) for value in column), default=0)
+        width -= min(longest, _READABLE_CHARACTERS) + 3  # and what parts columns
+        if width < 0:
+            return frame[:, : max(1, number)]
+    return frame
+
+
 def rich_table(frame: pl.DataFrame, title: str | None = None) -> Table:
     """The frame as a table for a terminal; cells and names are text, never markup."""
     from rich import box
@@ -52,16 +64,34 @@ def rich_table(frame: pl.DataFrame, title: str | None = None) -> Table:
     from rich.text import Text
 
     table = Table(
-        title=None if title is None else Text(title), box=box.SIMPLE_HEAD, title_justify="left"
+        title=None if title is None else Text(title),
+        box=box.SIMPLE_HEAD,
+        title_justify="left",
+        pad_edge=False,
+        padding=(0, 1),
     )
-    for name, dtype in frame.schema.items():
-        numeric = dtype.is_numeric()
-        table.add_column(
-            Text(text.visible(name)), justify="right" if numeric else "left", no_wrap=numeric
-        )
-    for row in portable(frame).iter_rows():
-        table.add_row(*(Text(cell(value, grouped=True)) for value in row))
+    shown = portable(frame)
+    columns = [[cell(value, grouped=True) for value in column] for column in shown]
+    for name, dtype, cells in zip(frame.columns, frame.dtypes, columns, strict=True):
+        heading = _folded(text.visible(name), max(map(len, cells), default=0))
+        is_number = dtype.is_numeric()
+        table.add_column(Text(heading), justify="right" if is_number else "left", no_wrap=is_number)
+    for row in zip(*columns, strict=True):
+        table.add_row(*(Text(shown, no_wrap=True, overflow="ellipsis") for shown in row))
     return table
+
+
+def _folded(name: str, width: int) -> str:
+    """The name on several lines, broken after underscores, where that makes a column narrower."""
+    parts = [f"{part}_" for part in name.split("_")]
+    parts[-1] = parts[-1][:-1]
+    width = max(width, *map(len, parts))
+    lines = [""]
+    for part in parts:
+        if lines[-1] and len(lines[-1]) + len(part) > width:
+            lines.append("")
+        lines[-1] += part
+    return "\n".join(lines)
 
 
 def cell(value: Any, *, grouped: bool = False) -> str:
@@ -142,20 +172,25 @@ def _finite(value: Any) -> Any:
 
 
 def portable(frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame with times of every kind as ISO text, exact to the nanosecond."""
-    changed = [_times_as_text(pl.col(name), dtype) for name, dtype in frame.schema.items()]
+    """The frame with times of every kind as ISO text, exact to the nanosecond.
+
+    Floats of 16 and 32 bits become the 64-bit floats with the same shortest decimal.
+    """
+    changed = [_portable(pl.col(name), dtype) for name, dtype in frame.schema.items()]
     return frame.with_columns(column for column in changed if column is not None)
 
 
-def _times_as_text(expression: pl.Expr, dtype: Any) -> pl.Expr | None:
-    """The expression with what is temporal inside as text; None where nothing is."""
+def _portable(expression: pl.Expr, dtype: Any) -> pl.Expr | None:
+    """The expression with what `portable` changes changed; None where there is nothing."""
     if dtype.is_temporal():
         return expression.dt.to_string("iso")
+    if dtype.is_float() and dtype != pl.Float64:
+        return expression.cast(pl.Float32).cast(pl.String).cast(pl.Float64)
     if isinstance(dtype, pl.List):
-        inner = _times_as_text(pl.element(), dtype.inner)
+        inner = _portable(pl.element(), dtype.inner)
         return None if inner is None else expression.list.eval(inner)
     if isinstance(dtype, pl.Struct):
-        fields = [_times_as_text(pl.field(f.name), f.dtype) for f in dtype.fields]
+        fields = [_portable(pl.field(field.name), field.dtype) for field in dtype.fields]
         changed = [field for field in fields if field is not None]
         return expression.struct.with_fields(changed) if changed else None
     return None

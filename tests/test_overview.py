@@ -202,7 +202,7 @@ def test_deep_schema(tmp_path: Path) -> None:
 def test_file_shows_itself(taxi: Path) -> None:
     file = pqlab.open(taxi)
     assert "taxi.parquet" in file._repr_html_()
-    console = Console(file=io.StringIO(), width=100)
+    console = Console(file=io.StringIO(), width=140)
     console.print(file)
     shown = console.file.getvalue()  # type: ignore[attr-defined]
     assert "20,000 rows · 20 columns · 4 row groups" in shown

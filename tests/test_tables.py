@@ -69,6 +69,23 @@ def test_times_are_iso_text(value: object, text: str) -> None:
     assert json.loads(nested)["x"][0]["y"] == json.loads(row)["x"]
 
 
+def test_small_floats_have_their_shortest_decimal() -> None:
+    values = [6.53, 1e20, -0.1, None, float("inf")]
+    frame = pl.DataFrame({"x": pl.Series(values, dtype=pl.Float32)}).with_columns(
+        nested=pl.struct(y=pl.concat_list("x"))
+    )
+    rows = [json.loads(line) for line in tables.json_rows(frame)]
+    assert [row["x"] for row in rows] == [6.53, 1e20, -0.1, None, {"float": "inf"}]
+    assert rows[0]["nested"] == {"y": [6.53]}
+
+
+def test_fitting() -> None:
+    frame = pl.DataFrame({f"column_{number}": ["x" * 40] * 3 for number in range(20)})
+    assert tables.fitting(frame, 100).width == 5
+    assert tables.fitting(frame, 10).width == 1
+    assert tables.fitting(frame, 1000).width == 20
+
+
 def test_document() -> None:
     document = json.loads("".join(tables.json_document("pages", {"file": "x\n"}, FRAME[["i"]])))
     assert document == {

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
+from pqlab.footer.names import names_of
 from pqlab.footer.page_table import BoundsState
-from pqlab.footer.schema import LogicalType, SchemaNode
-from pqlab.footer.types import SortOrder, leaf_sort_order, sort_order
-from pqlab.footer.values import Spans, TypeKey, text_values, typed_values
+from pqlab.footer.schema import SchemaNode
+from pqlab.footer.types import SortOrder, sort_order
+from pqlab.footer.values import TEXT_FORMAT, Spans, ValueCheck, text_format
 
 Version = tuple[int, int, int]
 
@@ -186,40 +187,33 @@ class Bounds:
     max: Spans
 
 
-_STATE_NAMES = pl.Series([state.name.lower() for state in BoundsState], dtype=pl.String)
-_WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}
+_STATE_NAMES = {state.value: state.name.lower() for state in BoundsState}
 
 
 def bounds_columns(
     bounds: Bounds, leaves: Sequence[SchemaNode], trust: Sequence[BoundsTrust]
 ) -> dict[str, pl.Series]:
-    """`bounds_state`, `min_bytes`, `max_bytes`, `min_text`, `max_text` of every row."""
-    groups = _Groups.by_type(bounds.leaf, leaves)
+    """`bounds_state`, `min_bytes`, `max_bytes`, `min_text`, `max_text` of every row.
+
+    Bounds that the file states are untrusted if a rule of trust says so, if one is no value of its
+    type (of the wrong length, say), or if one is a NaN where that is no bound.
+    """
+    keys = [(leaf.physical_type or "", leaf.annotation, leaf.type_length) for leaf in leaves]
+    formats = np.array([text_format(key) for key in keys], TEXT_FORMAT)
+    min_text, min_check = bounds.min.text(bounds.leaf, formats)
+    max_text, max_check = bounds.max.text(bounds.leaf, formats)
+    state = _states(bounds, trust, min_check, max_check)
     return {
-        "bounds_state": _STATE_NAMES.gather(_states(bounds, trust, groups)),
+        "bounds_state": names_of(state, _STATE_NAMES),
         "min_bytes": bounds.min.binary(),
         "max_bytes": bounds.max.binary(),
-        "min_text": groups.text(bounds.min),
-        "max_text": groups.text(bounds.max),
+        "min_text": min_text,
+        "max_text": max_text,
     }
 
 
-def bounds_states(
-    bounds: Bounds, leaves: Sequence[SchemaNode], trust: Sequence[BoundsTrust]
-) -> np.ndarray:
-    """`BoundsState` of every row (uint8), after the rules of trust and a look at the values.
-
-    A bound of the wrong length for its type, and a NaN where that is no bound, are untrusted.
-    """
-    return _states(bounds, trust, _Groups.by_type(bounds.leaf, leaves))
-
-
-def bounds_state_names(states: np.ndarray) -> pl.Series:
-    """The states as frames show them."""
-    return _STATE_NAMES.gather(states)
-
-
-def _states(bounds: Bounds, trust: Sequence[BoundsTrust], groups: _Groups) -> np.ndarray:
+def _states(bounds: Bounds, trust: Sequence[BoundsTrust], *checks: np.ndarray) -> np.ndarray:
+    """`BoundsState` of every row (uint8)."""
     state = bounds.state.astype(np.uint8)
     for stated, reasons in (
         (BoundsState.PRESENT, [item.value_reason for item in trust]),
@@ -228,67 +222,11 @@ def _states(bounds: Bounds, trust: Sequence[BoundsTrust], groups: _Groups) -> np
         distrusted = np.array([reason is not None for reason in reasons])
         if distrusted.any():
             state[(state == stated) & distrusted[bounds.leaf]] = BoundsState.UNTRUSTED
-    is_stated = (state == BoundsState.PRESENT) | (state == BoundsState.DEPRECATED)
-    wrong = np.zeros(len(state), np.bool_)
-    width = groups.widths[bounds.leaf]
-    for spans in (bounds.min, bounds.max):
-        wrong |= (spans.length != width) & (width >= 0) & (spans.start >= 0)
     nan_is_bound = np.array([item.nan_is_bound for item in trust])
-    for key, rows in groups.rows():
-        if leaf_sort_order(*key) is SortOrder.FLOAT:
-            for spans in (bounds.min.take(rows), bounds.max.take(rows)):
-                is_nan = np.isnan(typed_values(spans, key).to_numpy()) & (spans.start >= 0)
-                wrong[rows] |= is_nan & ~nan_is_bound[bounds.leaf[rows]]
-    state[wrong & is_stated] = BoundsState.UNTRUSTED
+    for check in checks:
+        if check.max(initial=0) <= ValueCheck.VALUE:
+            continue
+        is_nan = (check == ValueCheck.NOT_A_NUMBER) & ~nan_is_bound[bounds.leaf]
+        is_stated = (state == BoundsState.PRESENT) | (state == BoundsState.DEPRECATED)
+        state[((check == ValueCheck.NO_VALUE) | is_nan) & is_stated] = BoundsState.UNTRUSTED
     return state
-
-
-def _width(physical_type: str, _: LogicalType | None, type_length: int | None) -> int:
-    if physical_type == "FIXED_LEN_BYTE_ARRAY":
-        return -1 if type_length is None else type_length
-    return _WIDTHS.get(physical_type, -1)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Groups:
-    """Rows sorted by their leaf's type, so that each type is worked on at once.
-
-    `order`: the rows, those of type i at [ends[i - 1], ends[i]); `widths`: the bytes of a value, by
-    leaf; -1: any.
-    """
-
-    widths: np.ndarray
-    keys: list[TypeKey]
-    order: np.ndarray
-    ends: np.ndarray
-
-    @classmethod
-    def by_type(cls, leaf: np.ndarray, leaves: Sequence[SchemaNode]) -> _Groups:
-        ordinals: dict[TypeKey, int] = {}
-        type_of_leaf = [
-            ordinals.setdefault(
-                (node.physical_type or "", node.annotation, node.type_length), len(ordinals)
-            )
-            for node in leaves
-        ]
-        dtype = np.uint16 if len(ordinals) < 1 << 16 else np.uint32
-        type_of_row = np.array(type_of_leaf, dtype)[leaf]
-        ends = np.cumsum(np.bincount(type_of_row, minlength=len(ordinals)))
-        widths = np.array([_width(*key) for key in ordinals], np.int64)[type_of_leaf]
-        return cls(widths, list(ordinals), np.argsort(type_of_row, kind="stable"), ends)
-
-    def rows(self) -> Iterator[tuple[TypeKey, np.ndarray]]:
-        begin = 0
-        for key, end in zip(self.keys, self.ends.tolist(), strict=True):
-            if end > begin:
-                yield key, self.order[begin:end]
-            begin = end
-
-    def text(self, spans: Spans) -> pl.Series:
-        """The spans as text, type by type, in the order of the rows."""
-        parts = [text_values(spans.take(rows), key) for key, rows in self.rows()]
-        if not parts:
-            return pl.Series(dtype=pl.String)
-        place = np.empty(len(self.order), np.uint32)
-        place[self.order] = np.arange(len(self.order), dtype=np.uint32)
-        return pl.concat(parts, rechunk=True).gather(place)

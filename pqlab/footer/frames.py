@@ -15,8 +15,6 @@ from pqlab.footer.bounds import (
     Bounds,
     BoundsTrust,
     bounds_columns,
-    bounds_state_names,
-    bounds_states,
     bounds_trust,
     parse_created_by,
 )
@@ -35,7 +33,7 @@ from pqlab.footer.page_table import (
     BoundsState,
     PageTable,
 )
-from pqlab.footer.schema import LogicalType, SchemaNode
+from pqlab.footer.schema import SchemaNode
 from pqlab.footer.series import flag_pair, int64, known, nullable, ratio, tristate
 from pqlab.footer.types import polars_type
 from pqlab.footer.values import Spans, typed_values
@@ -59,7 +57,7 @@ def leaves_frame(metadata: FileMetaData) -> pl.DataFrame:
         "physical_type": pl.Series([node.physical_type for node in nodes], dtype=pl.String),
         "type_length": pl.Series([node.type_length for node in nodes], dtype=pl.Int32),
         "logical_type": pl.Series(
-            [node.logical_type and logical_type_text(node.logical_type) for node in nodes],
+            [node.logical_type and str(node.logical_type) for node in nodes],
             dtype=pl.String,
         ),
         "converted_type": pl.Series([node.converted_type for node in nodes], dtype=pl.String),
@@ -127,7 +125,8 @@ def column_chunks_frame(
     encodings = of("data_page_encodings")
     physical_types = pl.Series([node.physical_type for node in metadata.leaves], dtype=pl.String)
     statistics = metadata.statistics(rows)
-    bounds = _chunk_bounds(metadata, statistics, leaf)
+    trust = leaf_trust(metadata)
+    bounds = _chunk_bounds(metadata, statistics, leaf, trust)
     series = {
         "row_group": pl.Series(row_group),
         "column": _column_names(metadata).gather(leaf),
@@ -144,7 +143,7 @@ def column_chunks_frame(
         "total_compressed_size": int64(of("total_compressed_size")),
         "total_uncompressed_size": int64(of("total_uncompressed_size")),
         "compression_ratio": ratio(of("total_uncompressed_size"), of("total_compressed_size")),
-        **bounds_columns(bounds, metadata.leaves, leaf_trust(metadata)),
+        **bounds_columns(bounds, metadata.leaves, trust),
         "is_min_value_exact": tristate(statistics.is_min_value_exact),
         "is_max_value_exact": tristate(statistics.is_max_value_exact),
         "dictionary_page_offset": where("dictionary_page_offset", Present.DICTIONARY_PAGE_OFFSET),
@@ -165,10 +164,11 @@ def pages_frame(metadata: FileMetaData, page_table: PageTable) -> pl.DataFrame:
     """One row per page of the table, in its order."""
     pages = _transposed(page_table.pages)
     leaf, row_group, flags = pages["leaf"], pages["row_group"], pages["flags"]
-    codec = metadata.chunks.codec[row_group.astype(np.int64) * metadata.num_leaves + leaf]
-    is_sized = (pages["total_bytes"] >= 0) & (pages["header_bytes"] >= 0)
-    body = np.where(is_sized, pages["total_bytes"] - pages["header_bytes"], -1)
     from_header = pages["known_from"] & KNOWN_FROM_HEADER != 0
+    body = pages["header_bytes"]
+    if from_header.any():
+        is_sized = (pages["total_bytes"] >= 0) & (pages["header_bytes"] >= 0)
+        body = np.where(is_sized, pages["total_bytes"] - pages["header_bytes"], -1)
     bounds = _page_bounds(pages, page_table.statistics)
     series = {
         **{name: known(pages[name]) for name in _PAGE_NUMBERS},
@@ -181,7 +181,7 @@ def pages_frame(metadata: FileMetaData, page_table: PageTable) -> pl.DataFrame:
         "leaf": pl.Series(leaf),
         "page": pl.Series(pages["page"]),
         "type": names.names_of(pages["type"], names.PAGE_TYPES, unknown=255),
-        "codec": names.names_of(codec, names.CODECS),
+        "codec": names.names_of(_page_codecs(metadata, row_group, leaf), names.CODECS),
         "compressed_page_size": known(body),
         "compression_ratio": ratio(pages["uncompressed_page_size"], body),
         **bounds_columns(bounds, metadata.leaves, leaf_trust(metadata)),
@@ -189,7 +189,7 @@ def pages_frame(metadata: FileMetaData, page_table: PageTable) -> pl.DataFrame:
         "is_max_value_exact": flag_pair(flags, MAX_EXACT, MAX_INEXACT),
         "is_compressed": nullable(flags & IS_COMPRESSED != 0, from_header),
         "crc": nullable(pages["crc"], flags & HAS_CRC != 0),
-        "known_from": _KNOWN_FROM.gather(pages["known_from"]),
+        "known_from": names.names_of(pages["known_from"], _KNOWN_FROM),
     }
     return frame_columns.build(frame_columns.PAGES, series)
 
@@ -206,7 +206,8 @@ def statistics_frame(
     rows = np.arange(metadata.num_row_groups, dtype=np.int64) * metadata.num_leaves + leaf
     present = metadata.chunks.present[rows]
     statistics = metadata.statistics(rows)
-    bounds = _chunk_bounds(metadata, statistics, np.full(len(rows), leaf, np.int32))
+    trust = leaf_trust(metadata)
+    bounds = _chunk_bounds(metadata, statistics, np.full(len(rows), leaf, np.int32), trust)
     group = pl.Series(np.arange(len(rows), dtype=np.int32))
     series = {
         "row_group": group,
@@ -269,25 +270,6 @@ def _page_bounds(pages: dict[str, np.ndarray], statistics: np.ndarray) -> Bounds
     )
 
 
-def logical_type_text(logical_type: LogicalType) -> str:
-    """`TIMESTAMP(MICROS, UTC)`, `DECIMAL(9, 2)`, `INTEGER(8, unsigned)`, `GEOMETRY(EPSG:4326)`."""
-    signs = {True: "signed", False: "unsigned", None: None}
-    zones = {True: "UTC", False: "local", None: None}
-    parameters = (
-        logical_type.unit,
-        zones[logical_type.is_adjusted_to_utc],
-        logical_type.bit_width,
-        signs[logical_type.is_signed],
-        logical_type.precision,
-        logical_type.scale,
-        logical_type.crs,
-        logical_type.algorithm,
-        logical_type.specification_version,
-    )
-    stated = ", ".join(str(parameter) for parameter in parameters if parameter is not None)
-    return f"{logical_type.kind}({stated})" if stated else logical_type.kind
-
-
 _PAGE_NUMBERS = (
     "offset",
     "total_bytes",
@@ -306,19 +288,17 @@ _KNOWN_FROM_BITS = {
     KNOWN_FROM_HEADER: "header",
     KNOWN_FROM_LEVELS: "levels",
 }
-_KNOWN_FROM = pl.Series(
-    [
-        "+".join(text for bit, text in _KNOWN_FROM_BITS.items() if mask & bit)
-        for mask in range(2 ** len(_KNOWN_FROM_BITS))
-    ]
-)
+_KNOWN_FROM = {
+    mask: "+".join(text for bit, text in _KNOWN_FROM_BITS.items() if mask & bit)
+    for mask in range(2 ** len(_KNOWN_FROM_BITS))
+}
 
 
 def _statistics(
     metadata: FileMetaData, node: SchemaNode, bounds: Bounds, series: dict[str, pl.Series]
 ) -> pl.DataFrame:
-    states = bounds_states(bounds, metadata.leaves, leaf_trust(metadata))
-    series["bounds_state"] = bounds_state_names(states)
+    columns = bounds_columns(bounds, metadata.leaves, leaf_trust(metadata))
+    series["bounds_state"] = columns["bounds_state"]
     key = (node.physical_type or "", node.annotation, node.type_length)
     typed = [
         typed_values(bounds.min, key).alias("min"),
@@ -329,9 +309,24 @@ def _statistics(
     return pl.concat([before, pl.DataFrame(typed), after], how="horizontal")
 
 
+def _page_codecs(metadata: FileMetaData, row_group: np.ndarray, leaf: np.ndarray) -> np.ndarray:
+    codec = metadata.chunks.codec
+    if codec.strides == (0,):  # all chunks have the same one
+        return np.broadcast_to(codec[:1], len(leaf))
+    of_pages: np.ndarray = codec[row_group.astype(np.int64) * metadata.num_leaves + leaf]
+    return of_pages
+
+
 def _transposed(pages: np.ndarray, rows_at_once: int = 4096) -> dict[str, np.ndarray]:
-    """The fields of the records as arrays, copied while a part of the records is in the cache."""
-    fields = {name: np.empty(len(pages), pages.dtype[name]) for name in pages.dtype.names or ()}
+    """The fields of the records as arrays, copied while a part of the records is in the cache.
+
+    They share one block of memory, since numpy asks for huge pages for large ones.
+    """
+    block = np.empty(pages.nbytes, np.uint8)
+    fields, begin = {}, 0
+    for name in sorted(pages.dtype.names or (), key=lambda name: -pages.dtype[name].itemsize):
+        end = begin + len(pages) * pages.dtype[name].itemsize
+        fields[name], begin = block[begin:end].view(pages.dtype[name]), end
     pairs = [(column, pages[name]) for name, column in fields.items()]
     for begin in range(0, len(pages), rows_at_once):
         for column, field in pairs:
@@ -375,10 +370,23 @@ def _encoding_lists(masks: np.ndarray, unknown: int | None = None) -> pl.Series:
     return pl.Series(lists, dtype=pl.List(pl.String)).gather(positions)
 
 
-def _chunk_bounds(metadata: FileMetaData, statistics: StatisticsTable, leaf: np.ndarray) -> Bounds:
-    """`min_value` and `max_value`; where there are none the deprecated `min` and `max`."""
+def _chunk_bounds(
+    metadata: FileMetaData,
+    statistics: StatisticsTable,
+    leaf: np.ndarray,
+    trust: Sequence[BoundsTrust],
+) -> Bounds:
+    """`min_value` and `max_value`, else the deprecated `min` and `max`.
+
+    The deprecated ones come first where they have an order, and the others have none.
+    """
     has_value = _has(statistics.present, Present.MIN_VALUE | Present.MAX_VALUE)
     has_legacy = _has(statistics.present, Present.MIN | Present.MAX)
+    is_legacy_better = np.array(
+        [item.value_reason is not None and item.legacy_reason is None for item in trust]
+    )
+    if is_legacy_better.any():
+        has_value &= ~(has_legacy & is_legacy_better[leaf])
     state = np.where(has_value, np.uint8(BoundsState.PRESENT), np.uint8(BoundsState.ABSENT))
     state[~has_value & has_legacy] = BoundsState.DEPRECATED
     sides = [
@@ -388,7 +396,7 @@ def _chunk_bounds(metadata: FileMetaData, statistics: StatisticsTable, leaf: np.
     spans = []
     for value_bit, legacy_bit, value, legacy in sides:
         is_legacy = ~has_value & _has(statistics.present, legacy_bit)
-        is_there = is_legacy | _has(statistics.present, value_bit)
+        is_there = is_legacy | (has_value & _has(statistics.present, value_bit))
         start = np.where(is_there, getattr(statistics, f"{value}_start").astype(np.int64), -1)
         length = getattr(statistics, f"{value}_length").astype(np.int64)
         if is_legacy.any():

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 Unit = Literal["MILLIS", "MICROS", "NANOS"]
 Repetition = Literal["REQUIRED", "OPTIONAL", "REPEATED"]
+
+MAX_REPR_LINES = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,22 @@ class LogicalType:
     crs: str | None = None
     algorithm: str | None = None
     specification_version: int | None = None
+
+    def __str__(self) -> str:
+        """`TIMESTAMP(MICROS, UTC)`, `DECIMAL(9, 2)`, `INTEGER(8, unsigned)`, `GEOMETRY(OGC:84)`."""
+        parameters = (
+            self.unit,
+            {True: "UTC", False: "local", None: None}[self.is_adjusted_to_utc],
+            self.bit_width,
+            {True: "signed", False: "unsigned", None: None}[self.is_signed],
+            self.precision,
+            self.scale,
+            self.crs,
+            self.algorithm,
+            self.specification_version,
+        )
+        stated = ", ".join(str(parameter) for parameter in parameters if parameter is not None)
+        return f"{self.kind}({stated})" if stated else self.kind
 
 
 # ConvertedType -> the logical type that it stands for; DECIMAL's parameters are the element's.
@@ -58,9 +76,9 @@ _CONVERTED: dict[str, LogicalType] = {
 }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SchemaNode:
-    """One schema element with its place in the tree and its levels.
+    """One schema element with its place in the tree and its levels; its repr is the tree below it.
 
     `physical_type` is None for groups; `leaf` is the leaf's ordinal, None for groups.
     `logical_type` and `converted_type` are what the file says; `annotation` is what they mean
@@ -81,7 +99,10 @@ class SchemaNode:
     max_definition_level: int
     max_repetition_level: int
     leaf: int | None
-    children: tuple[SchemaNode, ...] = field(default=(), repr=False)
+    children: tuple[SchemaNode, ...] = ()
+
+    def __repr__(self) -> str:
+        return "\n".join(tree_lines(self, MAX_REPR_LINES))
 
     @property
     def column(self) -> str:
@@ -98,6 +119,51 @@ class SchemaNode:
         if self.converted_type == "DECIMAL":
             return LogicalType("DECIMAL", precision=self.precision, scale=self.scale or 0)
         return _CONVERTED.get(self.converted_type) if self.converted_type else None
+
+
+def tree_lines(root: SchemaNode, max_lines: int) -> Iterator[str]:
+    """The tree under `root`, a line per node: repetition, type, annotation, levels, leaf, field id.
+
+    Levels are maximum definition level / maximum repetition level. Names that do not print are
+    escaped. Beyond `max_lines` a last line says how many nodes are left out.
+    """
+    waiting = [(root, "", "")]
+    for _ in range(max_lines):
+        if not waiting:
+            return
+        node, lead, indent = waiting.pop()
+        yield lead + _node_line(node)
+        for child in reversed(node.children):
+            is_last = child is node.children[-1]
+            branch, below = ("└─ ", "   ") if is_last else ("├─ ", "│  ")
+            waiting.append((child, indent + branch, indent + below))
+    left_out = 0
+    while waiting:
+        node, _, _ = waiting.pop()
+        left_out += 1
+        waiting.extend((child, "", "") for child in node.children)
+    if left_out:
+        yield f"… {left_out:,} more"
+
+
+def _node_line(node: SchemaNode) -> str:
+    name = node.name if node.name.isprintable() else node.name.encode("unicode_escape").decode()
+    if node.element == 0:
+        return name
+    kind = node.physical_type or "group"
+    if node.physical_type == "FIXED_LEN_BYTE_ARRAY":
+        kind += f"({node.type_length})"
+    parts = [f"{name}: {node.repetition_type} {kind}"]
+    if node.logical_type is not None:
+        parts.append(str(node.logical_type))
+    elif node.converted_type is not None:
+        parts.append(f"{node.annotation} as {node.converted_type}")
+    parts.append(f"levels {node.max_definition_level}/{node.max_repetition_level}")
+    if node.leaf is not None:
+        parts.append(f"leaf {node.leaf}")
+    if node.field_id is not None:
+        parts.append(f"field id {node.field_id}")
+    return ", ".join(parts)
 
 
 _PHYSICAL_TYPES = (

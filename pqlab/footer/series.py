@@ -39,4 +39,6 @@ def flag_pair(flags: np.ndarray, true: int, false: int) -> pl.Series:
 def ratio(numerator: np.ndarray, denominator: np.ndarray) -> pl.Series:
     """The ratio of sizes; unknown where one is negative, or the denominator 0."""
     valid = (numerator >= 0) & (denominator > 0)
+    if not valid.any():
+        return pl.Series(dtype=pl.Float64).extend_constant(None, len(valid))
     return nullable(numerator / np.where(valid, denominator, 1), valid)

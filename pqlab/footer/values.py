@@ -6,7 +6,11 @@ spans and copies no variable-length bytes. A span that is not a value of its typ
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import IntEnum
+from functools import cache
 
 import numpy as np
 import polars as pl
@@ -14,13 +18,45 @@ import pyarrow as pa
 
 from pqlab.footer.schema import LogicalType
 from pqlab.footer.types import leaf_arrow_type
+from pqlab.native import _native
 
 TypeKey = tuple[str, LogicalType | None, int | None]  # physical type, annotation, type length
 
-MAX_TEXT_CHARACTERS = 64
-MAX_HEX_BYTES = 24
+# The layout of `struct TextFormat` in pqlab/native/cpu/value_text.hpp: how a leaf's values read.
+TEXT_FORMAT = np.dtype(
+    [("kind", "u1"), ("bits", "u1"), ("digits", "u1"), ("is_utc", "u1"), ("width", "<i4")]
+)
 
-_VIEW_REACH = 1 << 30  # views hold 32-bit offsets: a larger buffer is several to them
+
+class TextKind(IntEnum):
+    """How values read; the numbers of `TextKind` in pqlab/native/cpu/value_text.hpp."""
+
+    BYTES = 0
+    STRING = 1
+    BOOLEAN = 2
+    SIGNED = 3
+    UNSIGNED = 4
+    FLOAT = 5
+    DATE = 6
+    TIME = 7
+    TIMESTAMP = 8
+    INT96 = 9
+    DECIMAL = 10
+    UUID = 11
+    INTERVAL = 12
+
+
+class ValueCheck(IntEnum):
+    """What the bytes of a span are; the numbers of `ValueCheck` in the same file."""
+
+    NONE = 0
+    VALUE = 1
+    NO_VALUE = 2  # of the wrong length for the type, or of no meaning
+    NOT_A_NUMBER = 3
+
+
+_WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}
+_FRACTION_DIGITS = {"ms": 3, "us": 6, "ns": 9}
 _UNITS_PER_DAY = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31
 _JULIAN_EPOCH = 2_440_588  # the Julian day of 1970-01-01
@@ -34,24 +70,17 @@ class Spans:
     """
 
     buffer: np.ndarray  # of uint8
-    start: np.ndarray
-    length: np.ndarray
+    start: np.ndarray  # int64
+    length: np.ndarray  # int32
 
     @classmethod
     def of(cls, buffer: np.ndarray, start: np.ndarray, length: np.ndarray) -> Spans:
         """The spans, checked."""
+        start, length = start.astype(np.int64, copy=False), length.astype(np.int32, copy=False)
         inside = (start >= 0) & (length >= 0) & (start <= len(buffer) - length)
         if inside.all():
             return cls(buffer, start, length)
-        return cls(buffer, np.where(inside, start, -1), np.where(inside, length, 0))
-
-    def take(self, rows: np.ndarray) -> Spans:
-        """The values of some rows."""
-        return Spans(self.buffer, self.start[rows], self.length[rows])
-
-    def cut(self, length: np.ndarray) -> Spans:
-        """The first bytes of every value."""
-        return Spans(self.buffer, self.start, length)
+        return cls(buffer, np.where(inside, start, -1), np.where(inside, length, np.int32(0)))
 
     def numbers(self, dtype: str) -> tuple[np.ndarray, np.ndarray]:
         """The values as little-endian numbers, and which of them have that many bytes."""
@@ -60,31 +89,42 @@ class Spans:
 
     def binary(self) -> pl.Series:
         """The values as Binary: Arrow's views into `buffer`, which they keep alive."""
-        views = np.empty((len(self), 2), np.uint64)
-        size = np.minimum(self.length, 12)
-        first = _unaligned(self.buffer, self.start, "<u4") & _KEEP_FIRST[size]
-        np.bitwise_or(self.length.astype(np.uint64), first << 32, out=views[:, 0])
-        rest = _unaligned(self.buffer, self.start + 4, "<u8")
-        np.bitwise_and(rest, _KEEP_NEXT[size], out=views[:, 1])
-        rows = np.flatnonzero(self.length > 12)
-        if len(rows):
-            far = self.start[rows].astype(np.uint64)
-            views[rows, 1] = far // _VIEW_REACH | (far % _VIEW_REACH) << 32
-        parts = range(0, len(self.buffer), _VIEW_REACH)
-        buffers = [
+        views = np.empty(16 * len(self), np.uint8)
+        _native.binary_views(self.buffer, self.start, self.length, views)
+        return self._series(pa.binary_view(), views, ())
+
+    def text(self, leaf: np.ndarray, formats: np.ndarray) -> tuple[pl.Series, np.ndarray]:
+        """The values as text for people, and a `ValueCheck` for each (uint8).
+
+        `leaf`: the leaf of each value; `formats`: the `TEXT_FORMAT` of each leaf. A text has at
+        most 64 characters and an ellipsis. Bytes, and what is no value of its type, are shown as
+        hexadecimal digits after `0x`; what no calendar has is the number that is stored.
+        """
+        views, checks = np.empty(16 * len(self), np.uint8), np.empty(len(self), np.uint8)
+        formats = formats.view(np.uint8)
+        buffers = _native.text_views(
+            self.buffer, self.start, self.length, leaf, formats, views, checks, _workers()
+        )
+        return self._series(pa.string_view(), views, buffers), checks
+
+    def _series(
+        self, data_type: pa.DataType, views: np.ndarray, buffers: Sequence[bytes]
+    ) -> pl.Series:
+        parts = range(0, len(self.buffer), _native.SPAN_REACH_BYTES)
+        arrow = [
             _validity(self.start >= 0),
             pa.py_buffer(views),
+            *map(pa.py_buffer, buffers),
             *(pa.py_buffer(self.buffer[begin:]) for begin in parts),
         ]
-        return _series(pa.Array.from_buffers(pa.binary_view(), len(self), buffers))
+        return pl.Series(pa.Array.from_buffers(data_type, len(self), arrow))
 
     def __len__(self) -> int:
         return len(self.start)
 
 
-# By the number of a value's bytes, 12 at most: which of the first four, of the next eight to keep.
-_KEEP_FIRST = np.array([(1 << 8 * min(n, 4)) - 1 for n in range(13)], np.uint64)
-_KEEP_NEXT = np.array([(1 << 8 * max(n - 4, 0)) - 1 for n in range(13)], np.uint64)
+def _workers() -> int:
+    return min(len(os.sched_getaffinity(0)), 16)
 
 
 def _unaligned(buffer: np.ndarray, start: np.ndarray, dtype: str) -> np.ndarray:
@@ -130,36 +170,42 @@ def typed_values(spans: Spans, key: TypeKey) -> pl.Series:
     return _fixed(spans, physical_type, arrow)
 
 
-def text_values(spans: Spans, key: TypeKey) -> pl.Series:
-    """The spans as text for people, at most `MAX_TEXT_CHARACTERS` and an ellipsis.
-
-    Bytes, and what is not a value of its type, are shown as hexadecimal digits after `0x`.
-    """
+@cache
+def text_format(key: TypeKey) -> tuple[int, int, int, bool, int]:
+    """How the values of a type read, as a `TEXT_FORMAT`."""
     physical_type, annotation, type_length = key
     arrow = leaf_arrow_type(physical_type, annotation, type_length)
+    kind, bits, digits, is_utc = TextKind.BYTES, 0, 0, False
     if pa.types.is_string_view(arrow):
-        text = _strings(spans)
+        kind = TextKind.STRING
+    elif pa.types.is_boolean(arrow):
+        kind = TextKind.BOOLEAN
+    elif pa.types.is_integer(arrow):
+        is_signed = pa.types.is_signed_integer(arrow)
+        kind, bits = TextKind.SIGNED if is_signed else TextKind.UNSIGNED, arrow.bit_width
+    elif pa.types.is_floating(arrow):
+        kind = TextKind.FLOAT
+    elif pa.types.is_date(arrow):
+        kind = TextKind.DATE
+    elif pa.types.is_time(arrow):
+        kind, digits = TextKind.TIME, _FRACTION_DIGITS[arrow.unit]
+    elif pa.types.is_timestamp(arrow):
+        kind = TextKind.INT96 if physical_type == "INT96" else TextKind.TIMESTAMP
+        digits, is_utc = _FRACTION_DIGITS[arrow.unit], arrow.tz is not None
+    elif pa.types.is_decimal(arrow):
+        kind, digits = TextKind.DECIMAL, arrow.scale
+        bits = {"INT32": 32, "INT64": 64}.get(physical_type, 0)
+    elif pa.types.is_struct(arrow):
+        kind = TextKind.INTERVAL
     elif annotation is not None and annotation.kind == "UUID" and type_length == 16:
-        text = _uuids(typed_values(spans, key))
-    elif pa.types.is_binary_view(arrow) or pa.types.is_null(arrow):
-        return _hexadecimal(spans)
-    else:
-        text = _plain_text(typed_values(spans, key), arrow)
-        if physical_type in ("INT32", "INT64") and text.null_count():
-            text = _fill(text, _stored_number(spans, physical_type, arrow))
-    return _fill(text, _hexadecimal(spans)) if text.null_count() else text
-
-
-def _fill(text: pl.Series, other: pl.Series) -> pl.Series:
-    return pl.select(pl.coalesce(text, other)).to_series()
+        kind = TextKind.UUID
+    is_fixed = physical_type == "FIXED_LEN_BYTE_ARRAY"
+    width = (type_length or 0) if is_fixed else _WIDTHS.get(physical_type, 0)
+    return kind, bits, digits, is_utc, width
 
 
 def _validity(valid: np.ndarray) -> pa.Buffer | None:
     return None if valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little"))
-
-
-def _series(array: pa.Array) -> pl.Series:
-    return pl.Series(array)
 
 
 def _valid(series: pl.Series, valid: np.ndarray) -> pl.Series:
@@ -227,7 +273,7 @@ def _decimals(spans: Spans, arrow: pa.DataType, physical_type: str) -> pl.Series
         valid &= (digits[:, 15:] >> 7 == sign[:, None]).all(axis=1)
         valid &= (digits[:, 16:] == sign[:, None]).all(axis=1)
     buffers = [_validity(valid), pa.py_buffer(words)]
-    return _series(pa.Array.from_buffers(arrow, len(words), buffers))
+    return pl.Series(pa.Array.from_buffers(arrow, len(words), buffers))
 
 
 def _intervals(spans: Spans) -> pl.Series:
@@ -251,52 +297,3 @@ def _decoded(value: bytes | None) -> str | None:
         return None if value is None else value.decode()
     except UnicodeDecodeError:
         return None
-
-
-def _plain_text(typed: pl.Series, arrow: pa.DataType) -> pl.Series:
-    if pa.types.is_struct(arrow):
-        fields = [typed.struct.field(name) for name in typed.struct.fields]
-        text = pl.format("{} months {} days {} ms", *fields)
-        return pl.select(pl.when(typed.is_not_null()).then(text)).to_series()
-    if pa.types.is_timestamp(arrow):
-        return typed.dt.to_string(f"%Y-%m-%d %H:%M:%S%.f{'Z' if arrow.tz else ''}")
-    if pa.types.is_time(arrow):
-        return typed.dt.to_string("%H:%M:%S%.f")
-    return typed.cast(pl.String)
-
-
-def _stored_number(spans: Spans, physical_type: str, arrow: pa.DataType) -> pl.Series:
-    """What no calendar and no narrower type has, as the number that is stored, with its unit."""
-    values, valid = spans.numbers(_NUMPY[physical_type])
-    unit = "days" if pa.types.is_date(arrow) else getattr(arrow, "unit", "")
-    text = _valid(pl.Series(values), valid).cast(pl.String)
-    return text + f" {unit}" if unit else text
-
-
-def _uuids(typed: pl.Series) -> pl.Series:
-    digits = typed.bin.encode("hex")
-    ends = ((0, 8), (8, 4), (12, 4), (16, 4), (20, 12))
-    parts = [digits.str.slice(begin, size) for begin, size in ends]
-    return pl.select(pl.concat_str(parts, separator="-")).to_series()
-
-
-def _hexadecimal(spans: Spans) -> pl.Series:
-    is_long = spans.length > MAX_HEX_BYTES
-    shown = spans.cut(np.minimum(spans.length, MAX_HEX_BYTES)) if is_long.any() else spans
-    ends = pl.Series(["", "…"]).gather(is_long.astype(np.uint32))
-    return pl.select(pl.lit("0x") + shown.binary().bin.encode("hex") + ends).to_series()
-
-
-def _strings(spans: Spans) -> pl.Series:
-    """UTF-8 text; only the first bytes of a long value are looked at, cut between characters."""
-    if not len(spans) or spans.length.max() <= MAX_TEXT_CHARACTERS:
-        return _utf8(spans.binary())
-    cut = np.minimum(spans.length, 4 * MAX_TEXT_CHARACTERS)
-    is_long = cut < spans.length
-    for _ in range(3):  # a character has up to three bytes of the form 10xxxxxx behind its first
-        inside = _unaligned(spans.buffer, spans.start + cut, "|u1") & 0xC0 == 0x80
-        cut = cut - (is_long & inside)
-    text = _utf8(spans.cut(cut).binary())
-    shown = text.str.head(MAX_TEXT_CHARACTERS)
-    is_cut = pl.Series(is_long) | (text.str.len_bytes() != shown.str.len_bytes())
-    return pl.select(pl.when(is_cut).then(shown + "…").otherwise(shown)).to_series()

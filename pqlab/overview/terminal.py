@@ -14,7 +14,7 @@ from pqlab.overview.view import Part, SchemaRow, View
 _BAR_CHARACTERS = 72
 _MARKS = {"columns": "·", "metadata": "▒"}
 _COLOURS = ("blue", "yellow", "green", "red", "magenta", "cyan", "bright_yellow", "bright_magenta")
-_NAME_CHARACTERS, _VALUE_CHARACTERS = 40, 100
+_VALUE_CHARACTERS = 100
 
 
 def render(view: View) -> RenderableType:
@@ -25,14 +25,12 @@ def render(view: View) -> RenderableType:
 def schema_table(view: View) -> Table:
     """The schema with what each element takes, indented by depth."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    cells = [_schema_cells(row) for row in view.schema_rows()]
-    table.add_column("name", no_wrap=True, min_width=max((len(row[0]) for row in cells), default=0))
-    for name in ("type", "repetition", "codec and encodings"):
-        table.add_column(name, no_wrap=True)
+    for name in ("name", "type", "repetition", "codec and encodings"):
+        table.add_column(name)
     for name in ("nulls", "compressed", "ratio"):
         table.add_column(name, justify="right", no_wrap=True)
-    for row in cells:
-        table.add_row(*row)
+    for row in view.schema_rows():
+        table.add_row(*_schema_cells(row))
     if view.num_schema_rows_left_out:
         more = text.plural(view.num_schema_rows_left_out, "more element")
         table.add_row(Text(f"… and {more}", style="dim"))
@@ -109,14 +107,18 @@ def _facts(view: View) -> Table:
 
 def _schema_cells(row: SchemaRow) -> tuple[Text, ...]:
     return (
-        Text(text.clip("  " * row.depth + text.visible(row.name), _NAME_CHARACTERS)),
-        Text(row.type),
-        Text(row.repetition, style="dim"),
-        Text(row.storage, style="dim"),
-        Text(row.nulls),
-        Text(text.size(row.compressed_bytes)),
-        Text(row.ratio, style="dim"),
+        _cell("  " * row.depth + text.visible(row.name)),
+        _cell(row.type),
+        _cell(row.repetition, "dim"),
+        _cell(row.storage, "dim"),
+        _cell(row.nulls),
+        _cell(text.size(row.compressed_bytes)),
+        _cell(row.ratio, "dim"),
     )
+
+
+def _cell(words: str, style: str = "") -> Text:
+    return Text(words, style, no_wrap=True, overflow="ellipsis")
 
 
 def _key_value_metadata(view: View) -> Table:

@@ -17,7 +17,6 @@ from pqlab import text
 from pqlab.errors import CorruptError
 from pqlab.footer import names
 from pqlab.footer.details import SortingColumn
-from pqlab.footer.frames import logical_type_text
 from pqlab.footer.metadata import FileMetaData, Present
 from pqlab.footer.schema import SchemaNode
 
@@ -182,7 +181,7 @@ def schema_frame(root: SchemaNode) -> pl.DataFrame:
         "type_length": (pl.Int32, [node.type_length for node in nodes]),
         "logical_type": (
             pl.String,
-            [node.logical_type and logical_type_text(node.logical_type) for node in nodes],
+            [node.logical_type and str(node.logical_type) for node in nodes],
         ),
         "converted_type": (pl.String, [node.converted_type for node in nodes]),
         "precision": (pl.Int32, [node.precision for node in nodes]),
@@ -247,7 +246,7 @@ def _codecs(codes: np.ndarray) -> tuple[str, ...]:
 
 def _type(node: SchemaNode) -> str:
     if node.annotation is not None:
-        return logical_type_text(node.annotation)
+        return str(node.annotation)
     if node.physical_type is None:
         return "group"
     length = "" if node.type_length is None else f"({node.type_length})"

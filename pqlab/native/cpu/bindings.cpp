@@ -55,6 +55,7 @@ NB_MODULE(_native, m) {
   pq::bind_codecs(m);
   pq::bind_decode(m);
   pq::bind_xxhash(m);
+  pq::bind_spans(m);
   pq::bind_mapping(m);
   pq::bind_primitives(m);
 }
