@@ -21,14 +21,16 @@ _PUBLIC = {
     "SourceChangedError": "pqlab.errors",
     "SourceError": "pqlab.errors",
     "UnsupportedError": "pqlab.errors",
+    "Dataset": "pqlab.dataset",
+    "DatasetSelection": "pqlab.dataset",
     "FileSelection": "pqlab.file_selection",
     "IOPolicy": "pqlab.plan.policy",
     "Limits": "pqlab.limits",
     "ParquetFile": "pqlab.reader",
     "Plan": "pqlab.plan.plan",
     "Trace": "pqlab.trace",
-    "open": "pqlab.reader",
-    "read": "pqlab.reader",
+    "open": "pqlab.dataset",
+    "read": "pqlab.dataset",
     "show_versions": "pqlab.versions",
 }
 
@@ -38,6 +40,12 @@ __all__ = ["__version__", *_PUBLIC, *_MODULES]
 
 if TYPE_CHECKING:
     from pqlab import sample as sample
+    from pqlab.dataset import (
+        Dataset as Dataset,
+        DatasetSelection as DatasetSelection,
+        open as open,  # noqa: A004  # `pqlab.open` is how people say it
+        read as read,
+    )
     from pqlab.errors import (
         CorruptError as CorruptError,
         EncryptedError as EncryptedError,
@@ -55,8 +63,6 @@ if TYPE_CHECKING:
     from pqlab.plan.policy import IOPolicy as IOPolicy
     from pqlab.reader import (
         ParquetFile as ParquetFile,
-        open as open,  # noqa: A004  # `pqlab.open` is how people say it
-        read as read,
     )
     from pqlab.trace import Trace as Trace
     from pqlab.versions import show_versions as show_versions

@@ -1,4 +1,4 @@
-"""The shell that joins the parts: `open`, `read`, `ParquetFile`."""
+"""The shell that joins the parts, for one file: `open`, `ParquetFile`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pqlab.overview.view import View
 
 
-def open(  # noqa: A001  # `pqlab.open` is how people say it
+def open(  # noqa: A001  # as `pqlab.open`, which takes folders, too
     source: Any,
     *,
     io: IOPolicy | None = None,
@@ -55,27 +55,6 @@ def open(  # noqa: A001  # `pqlab.open` is how people say it
         raise
 
 
-def read(
-    source: Any,
-    columns: Any = None,
-    *,
-    row_groups: Any = None,
-    pages: Any = None,
-    rows: Any = None,
-    io: IOPolicy | None = None,
-    cache: Cache = "memory",
-    limits: Limits | None = None,
-    verify_checksums: bool = False,
-    **options: Unpack[ReadOptions],
-) -> pl.DataFrame:
-    """Open a file, read a selection of it, and close it.
-
-    Arguments and errors as of `open`, `ParquetFile.select` and `FileSelection.read`.
-    """
-    with open(source, io=io, cache=cache, limits=limits, verify_checksums=verify_checksums) as file:
-        return file.read(columns, row_groups=row_groups, pages=pages, rows=rows, **options)
-
-
 @dataclass(frozen=True, slots=True, repr=False)
 class FileInfo:
     """A file in a few lines. Sizes in bytes; `num_columns` counts leaf columns.
@@ -95,7 +74,7 @@ class FileInfo:
     warnings: tuple[str, ...]
 
     def __repr__(self) -> str:
-        lines = ["FileInfo"]
+        lines = [type(self).__name__]
         for field in fields(self):
             value = getattr(self, field.name)
             values = value if isinstance(value, tuple) else [value]

@@ -16,12 +16,15 @@ Path = tuple[str, ...]
 class MergedSchema:
     """`schema`: the tree of every path that some file has, in the order in which they appear.
 
-    Elements and leaves are numbered anew. What some files lack, or have as OPTIONAL, is OPTIONAL.
-    `conflicts`: the paths that no one column can stand for; `check` raises for them.
+    Elements and leaves are numbered anew. What some files lack, or have as OPTIONAL, is OPTIONAL. A
+    column that is always null (UNKNOWN) in some files has its type from the others.
+    `typed_by`: which file, by its position, each path has its type from. `conflicts`: the paths
+    that no one column can stand for; `check` raises for them.
     """
 
     schema: SchemaNode
     leaves: tuple[SchemaNode, ...]
+    typed_by: dict[Path, int]
     conflicts: dict[Path, UnsupportedError]
 
     @property
@@ -40,8 +43,9 @@ class MergedSchema:
 
 @dataclass(slots=True)
 class _Element:
-    node: SchemaNode  # as in the first file that has it
+    node: SchemaNode  # as in the file that it has its type from
     file: str
+    number: int  # of that file
     count: int = 1  # files that have it
     is_optional: bool = False
     children: list[Path] = field(default_factory=list)
@@ -51,7 +55,7 @@ def merge_schemas(schemas: Iterable[tuple[str, SchemaNode]]) -> MergedSchema:
     """Merge the trees of (file, root) pairs, of which there is at least one."""
     found: dict[Path, _Element] = {}
     conflicts: dict[Path, UnsupportedError] = {}
-    for file, root in schemas:
+    for number, (file, root) in enumerate(schemas):
         here: set[Path] = set()
         for node in _preorder(root):
             path = node.path
@@ -59,19 +63,22 @@ def merge_schemas(schemas: Iterable[tuple[str, SchemaNode]]) -> MergedSchema:
             if path in here:
                 conflicts.setdefault(path, _twice(node, file))
             elif element is None:
-                found[path] = element = _Element(node, file)
+                found[path] = element = _Element(node, file, number)
                 if path:
                     found[path[:-1]].children.append(path)
             else:
                 element.count += 1
-                if _kind(node) != _kind(element.node):
+                if _kind(element.node) == _ALWAYS_NULL:
+                    element.node, element.file, element.number = node, file, number
+                elif _kind(node) not in (_kind(element.node), _ALWAYS_NULL):
                     conflicts.setdefault(path, _disagree(element, node, file))
             if node.repetition_type == "OPTIONAL" and element is not None:
                 element.is_optional = True
             here.add(path)
     nodes = _build(found)
     leaves = tuple(node for node in nodes if node.leaf is not None)
-    return MergedSchema(nodes[0], leaves, conflicts)
+    typed_by = {path: element.number for path, element in found.items()}
+    return MergedSchema(nodes[0], leaves, typed_by, conflicts)
 
 
 def _preorder(root: SchemaNode) -> Iterator[SchemaNode]:
@@ -80,6 +87,9 @@ def _preorder(root: SchemaNode) -> Iterator[SchemaNode]:
         node = waiting.pop()
         yield node
         waiting.extend(reversed(node.children))
+
+
+_ALWAYS_NULL = "Null"
 
 
 def _kind(node: SchemaNode) -> str:

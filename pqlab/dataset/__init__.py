@@ -1,0 +1,76 @@
+"""Several Parquet files as one: `open` for whatever a source stands for, and `Dataset`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import IO, TYPE_CHECKING, Any, Unpack, overload
+
+from pqlab import reader
+from pqlab.dataset.dataset import Dataset as Dataset, DatasetInfo as DatasetInfo
+from pqlab.dataset.selection import DatasetSelection as DatasetSelection
+from pqlab.file_selection import ReadOptions
+from pqlab.io.footer import Cache
+from pqlab.io.listing import is_many
+from pqlab.limits import Limits
+from pqlab.plan.policy import IOPolicy
+from pqlab.reader import ParquetFile
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@overload
+def open(  # noqa: A001
+    source: str | os.PathLike[str] | bytes | bytearray | memoryview | IO[bytes],
+    *,
+    io: IOPolicy | None = None,
+    cache: Cache = "memory",
+    limits: Limits | None = None,
+    verify_checksums: bool = False,
+) -> ParquetFile: ...
+@overload
+def open(  # noqa: A001
+    source: Iterable[Any],
+    *,
+    io: IOPolicy | None = None,
+    cache: Cache = "memory",
+    limits: Limits | None = None,
+    verify_checksums: bool = False,
+) -> Dataset: ...
+def open(source: Any, **options: Any) -> ParquetFile | Dataset:  # noqa: A001
+    """Open Parquet: a file, or several as one `Dataset`. Only footers are read.
+
+    `source`: a path, `file://` URL, `os.PathLike`, bytes, or a binary file object with read and
+    seek; a folder, a glob or an iterable of sources gives a `Dataset`, which has the same surface
+    (for a folder or a glob, type checkers take it for a `ParquetFile`). `cache`: "memory" shares
+    parsed footers within the process; "disk", or a folder, keeps them for other processes, too;
+    None does neither. `verify_checksums`: compare the CRC of every page that has one.
+
+    Raises `CorruptError` for what is not Parquet, `EncryptedError`, `LimitError`, `SourceError`.
+    """
+    return Dataset(source, **options) if is_many(source) else reader.open(source, **options)
+
+
+def read(
+    source: Any,
+    columns: Any = None,
+    *,
+    row_groups: Any = None,
+    pages: Any = None,
+    rows: Any = None,
+    io: IOPolicy | None = None,
+    cache: Cache = "memory",
+    limits: Limits | None = None,
+    verify_checksums: bool = False,
+    **options: Unpack[ReadOptions],
+) -> pl.DataFrame:
+    """Open a source, read a selection of it, and close it.
+
+    Arguments and errors as of `open`, `ParquetFile.select` and `FileSelection.read`.
+    """
+    opened: ParquetFile | Dataset = open(
+        source, io=io, cache=cache, limits=limits, verify_checksums=verify_checksums
+    )
+    with opened:
+        return opened.read(columns, row_groups=row_groups, pages=pages, rows=rows, **options)

@@ -1,0 +1,332 @@
+"""`Dataset`: listed files, their footers read when needed, and their frames under each other."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self, Unpack
+
+from pqlab import reader, text
+from pqlab.dataset.parallel import each
+from pqlab.dataset.selection import DatasetSelection, Path, is_picked, leaves_of
+from pqlab.errors import SelectionError
+from pqlab.file_selection import ReadOptions
+from pqlab.io.footer import Cache, load_metadata
+from pqlab.io.listing import list_files
+from pqlab.io.source import FileSource, open_source
+from pqlab.limits import DEFAULT_LIMITS, Limits
+from pqlab.plan.policy import IOPolicy
+from pqlab.plan.ranges import Ranges, intersect, union
+from pqlab.plan.selection import (
+    ColumnPick,
+    Selection,
+    find_leaves,
+    ordinals,
+    row_range,
+    to_ordinals,
+)
+from pqlab.reader import ParquetFile
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from pqlab.footer.merge import MergedSchema
+    from pqlab.footer.schema import SchemaNode
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class DatasetInfo:
+    """A dataset in a few lines. Sizes in bytes; `num_columns` counts the merged schema's leaves.
+
+    `partitions`: the keys of the hive folders. `warnings` begin with the file's name.
+    """
+
+    num_files: int
+    num_skipped: int
+    num_rows: int
+    num_row_groups: int
+    num_columns: int
+    partitions: tuple[str, ...]
+    created_by: tuple[str | None, ...]  # each once
+    file_size_bytes: int
+    footer_bytes: int
+    encrypted: bool
+    warnings: tuple[str, ...]
+
+    __repr__ = reader.FileInfo.__repr__
+
+
+class Dataset:
+    """Several Parquet files with the surface of one; made by `pqlab.open`.
+
+    `files`: their names, in order. `skipped`: (path, reason) of what was left out. Footers are read
+    when they are first needed, several at once, and kept. A file is open only while it is read;
+    `SourceError` names one that is gone, `SourceChangedError` one that is no longer the same.
+
+    Frames have a column `file`; ordinals of row groups, pages and leaves in them count within the
+    file. Columns match by path: one that a file lacks is null there. `key=value` folders are
+    columns behind the files' own, typed by all their values: integers, dates, or text. They hide
+    columns of the same name.
+    """
+
+    def __init__(
+        self,
+        source: Any,
+        *,
+        io: IOPolicy | None = None,
+        cache: Cache = "memory",
+        limits: Limits | None = None,
+        verify_checksums: bool = False,
+    ) -> None:
+        listing = list_files(source)
+        self._source, self._listed = source, listing.files
+        self.files = tuple(file.name for file in listing.files)
+        self.skipped = listing.skipped
+        self.io, self.limits = io or IOPolicy.local(), limits or DEFAULT_LIMITS
+        self.cache, self.verify_checksums = cache, verify_checksums
+        self._opened: dict[int, ParquetFile] = {}
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    def file(self, number: int) -> ParquetFile:
+        """One of the files, by its position in `files`."""
+        found = self._opened.get(number)
+        if found is None:
+            listed = self._listed[number].source
+            is_path = isinstance(listed, str)
+            source = FileSource(listed, hold=False) if is_path else open_source(listed)
+            metadata = load_metadata(source, cache=self.cache, limits=self.limits, policy=self.io)
+            opened = ParquetFile(
+                source,
+                metadata,
+                io=self.io,
+                limits=self.limits,
+                verify_checksums=self.verify_checksums,
+            )
+            with self._lock:
+                found = self._opened.setdefault(number, opened)
+        return found
+
+    @cached_property
+    def _all(self) -> list[ParquetFile]:
+        return each(self.io.concurrency, self.file, range(len(self)))
+
+    @cached_property
+    def merged(self) -> MergedSchema:
+        """The files' schemas merged by path, with the paths about which they disagree."""
+        from pqlab.footer.merge import merge_schemas
+
+        return merge_schemas((file.name, file.schema) for file in self._all)
+
+    @property
+    def schema(self) -> SchemaNode:
+        """The root of the merged schema; `UnsupportedError` if a column has another type somewhere.
+
+        `merged` has it without the check.
+        """
+        self.merged.check(self.merged.leaves)
+        return self.merged.schema
+
+    @cached_property
+    def partitions(self) -> pl.DataFrame:
+        """A row per file: `file`, and the typed values of its `key=value` folders."""
+        import polars as pl
+
+        from pqlab.assemble.partitions import partition_columns
+
+        columns = partition_columns([file.partition for file in self._listed])
+        return pl.DataFrame([pl.Series("file", self.files, pl.String), *columns])
+
+    @property
+    def info(self) -> DatasetInfo:
+        """The dataset in a few lines."""
+        infos = [file.info for file in self._all]
+        return DatasetInfo(
+            num_files=len(self),
+            num_skipped=len(self.skipped),
+            num_rows=sum(info.num_rows for info in infos),
+            num_row_groups=sum(info.num_row_groups for info in infos),
+            num_columns=self.merged.num_leaves,
+            partitions=tuple(self.partitions.columns[1:]),
+            created_by=tuple(dict.fromkeys(info.created_by for info in infos)),
+            file_size_bytes=sum(info.file_size_bytes for info in infos),
+            footer_bytes=sum(info.footer_bytes for info in infos),
+            encrypted=any(info.encrypted for info in infos),
+            warnings=tuple(f"{info.file}: {w}" for info in infos for w in info.warnings),
+        )
+
+    @property
+    def leaves(self) -> pl.DataFrame:
+        """A row per file and leaf column."""
+        return self._frame(lambda file: file.leaves)
+
+    @property
+    def row_groups(self) -> pl.DataFrame:
+        """A row per file and row group."""
+        return self._frame(lambda file: file.row_groups)
+
+    @property
+    def column_chunks(self) -> pl.DataFrame:
+        """A row per file and column chunk."""
+        return self._frame(lambda file: file.column_chunks)
+
+    def pages(
+        self,
+        row_groups: Any = None,
+        columns: Any = None,
+        *,
+        files: Any = None,
+        headers: bool = False,
+    ) -> pl.DataFrame:
+        """A row per page; arguments as of `select` and of `ParquetFile.pages`."""
+        paths, _ = self._pick(Selection.of(columns).columns)
+        return self._frame(
+            lambda file: file.pages(row_groups, leaves_of(file, paths), headers=headers),
+            self._numbers(files),
+        )
+
+    def select(
+        self,
+        columns: Any = None,
+        *,
+        files: Any = None,
+        row_groups: Any = None,
+        pages: Any = None,
+        rows: Any = None,
+        include_file: bool = False,
+        include_row_index: bool = False,
+    ) -> DatasetSelection:
+        """A part of the dataset; what is given intersects, and results come in the files' order.
+
+        `columns`: as of `ParquetFile.select`, of the merged schema and of the hive folders' keys.
+        `files`: positions in `files`, or slices. `row_groups` and `pages` count within each file.
+        `rows`: half-open, counted over the whole dataset. `include_file` and `include_row_index`
+        add columns: `file`, its name, and `row_index`, the row's position in its file.
+
+        Raises `SelectionError`, and `UnsupportedError` if files disagree about a picked column.
+        """
+        selection = Selection.of(columns, row_groups=row_groups, pages=pages, rows=rows)
+        paths, keys = self._pick(selection.columns)
+        ranges = None if selection.rows is None else self._ranges(selection)
+        parts = []
+        for number in self._numbers(files):
+            local = None if ranges is None else ranges[number]
+            if local is None or local:
+                file = self._all[number]
+                columns = leaves_of(file, paths)
+                parts.append(
+                    (number, file.select(columns, row_groups=row_groups, pages=pages, rows=local))
+                )
+        extras = (*("file",) * include_file, *("row_index",) * include_row_index)
+        arguments = [selection.arguments()]
+        arguments += [f"files={to_ordinals(files, 'files')!r}"] if files is not None else []
+        arguments += [f"include_{name}=True" for name in extras]
+        code = f"{self._code}.select({', '.join(filter(None, arguments))})"
+        return DatasetSelection(self, tuple(parts), tuple(paths), tuple(keys), extras, code)
+
+    def read(
+        self,
+        columns: Any = None,
+        *,
+        files: Any = None,
+        row_groups: Any = None,
+        pages: Any = None,
+        rows: Any = None,
+        include_file: bool = False,
+        include_row_index: bool = False,
+        **options: Unpack[ReadOptions],
+    ) -> pl.DataFrame:
+        """`select(...).read(...)` in one call."""
+        selection = self.select(
+            columns,
+            files=files,
+            row_groups=row_groups,
+            pages=pages,
+            rows=rows,
+            include_file=include_file,
+            include_row_index=include_row_index,
+        )
+        return selection.read(**options)
+
+    def head(self, n: int = 10, **options: Unpack[ReadOptions]) -> pl.DataFrame:
+        """The first `n` rows; only the pages that cover them are read."""
+        return self.select(rows=slice(0, n)).read(**options)
+
+    def close(self) -> None:
+        """Close the files; what was read of them stays usable."""
+        for file in self._opened.values():
+            file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        skipped = f", {len(self.skipped):,} skipped" if self.skipped else ""
+        return f"<pqlab.Dataset: {text.plural(len(self), 'file')}{skipped}>"
+
+    @property
+    def _code(self) -> str:
+        is_text = isinstance(self._source, str | os.PathLike)
+        source = repr(os.fspath(self._source)) if is_text else "<source>"
+        return f"pqlab.open({source})"
+
+    def _numbers(self, files: Any) -> Sequence[int]:
+        if files is None:
+            return range(len(self))
+        return ordinals(to_ordinals(files, "files"), len(self), "file")
+
+    def _pick(self, picks: tuple[ColumnPick, ...] | None) -> tuple[list[Path], list[str]]:
+        """The paths of the picked leaves, and the picked keys of hive folders."""
+        keys = self.partitions.columns[1:]
+        numbers: Iterable[int] = range(self.merged.num_leaves)
+        picked = keys
+        if picks is not None:
+            picked = [key for key in keys if any(is_picked(key, pick) for pick in picks)]
+            numbers = sorted({leaf for pick in picks for leaf in self._pick_leaves(pick, picked)})
+        leaves = [self.merged.leaves[number] for number in numbers]
+        leaves = [leaf for leaf in leaves if leaf.path[0] not in keys]
+        self.merged.check(leaves)
+        return [leaf.path for leaf in leaves], picked
+
+    def _pick_leaves(self, pick: ColumnPick, keys: list[str]) -> list[int]:
+        try:
+            return find_leaves([pick], self.merged)
+        except SelectionError:
+            if any(is_picked(key, pick) for key in keys):
+                return []
+            raise
+
+    def _ranges(self, selection: Selection) -> list[Ranges]:
+        """The picked rows within each file."""
+        counts = [file.metadata.num_rows for file in self._all]
+        picked = union(row_range(rows, sum(counts)) for rows in selection.rows or ())
+        ranges, first = [], 0
+        for count in counts:
+            inside = intersect(picked, ((first, first + count),))
+            ranges.append(tuple((start - first, stop - first) for start, stop in inside))
+            first += count
+        return ranges
+
+    def _frame(
+        self,
+        frame_of: Callable[[ParquetFile], pl.DataFrame],
+        numbers: Sequence[int] | None = None,
+    ) -> pl.DataFrame:
+        """The files' frames under each other, with a first column `file`."""
+        import polars as pl
+
+        files = self._all if numbers is None else [self._all[number] for number in numbers]
+        frames = each(self.io.concurrency, frame_of, files)
+        named = [
+            frame.select(pl.lit(file.name).alias("file"), pl.all())
+            for file, frame in zip(files, frames, strict=True)
+        ]
+        return pl.concat(named)
