@@ -221,3 +221,30 @@ def test_no_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "PQLAB_CACHE_DIR" in metadata.warnings[0]
     assert cache.info()["folder"] is None
     assert cache.clear() == 0
+
+
+def test_single_leaves_and_chunks_are_read_without_the_rest(corpus: Path, tmp_path: Path) -> None:
+    """What is made of a few chunks alone is what is made of all."""
+    seen = 0
+    for path in sorted(corpus.rglob("*.parquet"))[::40]:
+        try:
+            whole = load_metadata(FileSource(str(path)), cache=None)
+        except PqlabError:
+            continue
+        load(str(path), tmp_path)
+        if whole.num_leaves < 9:
+            continue
+        for leaf in (0, whole.num_leaves // 2, whole.num_leaves - 1):
+            for metadata in (load_metadata(FileSource(str(path)), cache=None),
+                             load(str(path), tmp_path)):  # fmt: skip
+                [node] = metadata.leaf_nodes([leaf])
+                assert "_nodes" not in metadata.__dict__
+                for field in fields(node):
+                    assert getattr(node, field.name) == getattr(whole.leaves[leaf], field.name)
+                rows = [leaf] if whole.num_row_groups else []
+                few, all_of_them = metadata.statistics(rows), whole.statistics()
+                for field in fields(few):
+                    expected = getattr(all_of_them, field.name)[rows]
+                    np.testing.assert_array_equal(getattr(few, field.name), expected)
+                seen += 1
+    assert seen >= 30

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from enum import IntFlag
 from typing import Any, Self, TypeVar
 
@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from pqlab.errors import PqlabError
 from pqlab.footer import details
-from pqlab.footer.schema import SchemaNode, build_schema
+from pqlab.footer.schema import SchemaNode, build_leaves, build_schema
 from pqlab.limits import DEFAULT_LIMITS, Limits
 from pqlab.native import _native
 
@@ -148,7 +148,11 @@ class FileMetaData:
         """The length of `footer`."""
         return len(self.footer)
 
-    def footer_of(self, rows: ArrayLike | None) -> np.ndarray:  # noqa: ARG002 - a mapped footer's
+    def footer_part(self, start: int, stop: int) -> np.ndarray:  # noqa: ARG002 - a mapped one's
+        """The footer, of which only the bytes [start, stop) will be read."""
+        return self.footer
+
+    def footer_of(self, rows: ArrayLike | None) -> np.ndarray:  # noqa: ARG002 - a mapped one's
         """The footer, of which only what belongs to these rows of `chunks` will be read."""
         return self.footer
 
@@ -173,12 +177,24 @@ class FileMetaData:
         nodes = self._nodes
         return tuple(nodes[element] for element in self._arrays["leaf_elements"].tolist())
 
+    def leaf_nodes(self, leaves: Sequence[int]) -> list[SchemaNode]:
+        """The nodes of these leaves; a few of many are made without the rest of the tree."""
+        if "_nodes" in self.__dict__ or len(leaves) * 8 > self.num_leaves:
+            return [self.leaves[leaf] for leaf in leaves]
+        elements = self._arrays["leaf_elements"][np.asarray(leaves, np.intp)].tolist()
+        nodes = build_leaves(self._schema_table, elements, self.footer_part)
+        return [replace(node, leaf=int(leaf)) for node, leaf in zip(nodes, leaves, strict=True)]
+
     @functools.cached_property
     def _nodes(self) -> list[SchemaNode]:
-        prefix = "schema."
-        table = {k[len(prefix) :]: v for k, v in self._arrays.items() if k.startswith(prefix)}
         num_elements = int(self._arrays["numbers"][_NUMBERS.index("num_elements")])
-        return build_schema(table, num_elements, self.footer)
+        return build_schema(self._schema_table, num_elements, self.footer)
+
+    @property
+    def _schema_table(self) -> dict[str, np.ndarray]:
+        prefix = "schema."
+        names = [name for name in self._arrays if name.startswith(prefix)]
+        return {name.removeprefix(prefix): self._arrays[name] for name in names}
 
     @functools.cached_property
     def column_orders(self) -> tuple[str | None, ...]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -220,6 +220,37 @@ def build_schema(
         nodes.append(node)
     nodes.reverse()
     return nodes
+
+
+def build_leaves(
+    table: Mapping[str, np.ndarray],
+    elements: Sequence[int],
+    footer_part: Callable[[int, int], np.ndarray],
+) -> list[SchemaNode]:
+    """The leaves that are these elements, without the rest of the tree; their `leaf` is 0.
+
+    `footer_part(start, stop)` is the footer, of which only these bytes are read.
+    """
+
+    def cell(name: str, element: int) -> int:
+        column = table[name]
+        return int(column[element if len(column) > 1 else 0])
+
+    chain = {0}
+    for element in elements:
+        while element not in chain:
+            chain.add(element)
+            element = cell("parent", element)  # noqa: PLW2901 - up to the root
+    kept = sorted(chain)
+    part = {name: np.array([cell(name, element) for element in kept]) for name in table}
+    part["parent"] = np.searchsorted(kept, part["parent"])
+    starts = np.concatenate([part["name_start"], part["logical_crs_start"]])
+    sizes = np.concatenate([part["name_size"], part["logical_crs_size"]])
+    used = sizes > 0
+    stops = starts[used] + sizes[used]
+    span = (int(starts[used].min()), int(stops.max())) if used.any() else (0, 0)
+    nodes = build_schema(part, len(kept), footer_part(*span))
+    return [replace(nodes[kept.index(element)], element=element, leaf=0) for element in elements]
 
 
 def _places(rows: list[dict[str, int]], footer: np.ndarray) -> list[dict[str, Any]]:

@@ -66,16 +66,21 @@ class MappedMetaData(FileMetaData):
         """No anonymous memory: the arrays lie in the mapped file."""
         return 0
 
+    def footer_part(self, start: int, stop: int) -> np.ndarray:
+        """The footer, of which only the bytes [start, stop) will be read."""
+        return self._arrays.part("footer", start, stop)
+
     def footer_of(self, rows: ArrayLike | None) -> np.ndarray:
         """The footer, of which only what belongs to these rows of `chunks` will be read."""
         index = None if rows is None else np.atleast_1d(np.asarray(rows, np.intp))
         if index is None or len(index) > _FEW_ROWS or "footer" in self.__dict__:
             return self.footer
         position = self.chunks.position
+        footer = self.footer_part(0, 0)
         for row in index.tolist():
             start = int(position[row])
             stop = int(position[row + 1]) if row + 1 < len(position) else self.footer_bytes
-            footer = self._arrays.part("footer", start, stop)
+            footer = self.footer_part(start, stop)
         return footer
 
     @functools.cached_property
