@@ -18,7 +18,7 @@ from pqlab.footer.schema import SchemaNode
 from pqlab.footer.types import Int96Unit, arrow_type
 from pqlab.limits import DEFAULT_LIMITS, Limits
 from pqlab.native import _native
-from pqlab.plan.plan import Plan
+from pqlab.plan.plan import Plan, RowGroupPlan
 from pqlab.trace import EVENT
 
 InvalidUtf8 = Literal["error", "binary"]
@@ -90,7 +90,9 @@ def read(
                     num_rows += stop - start
             if len(ranges) == first_range:
                 continue
-            for chunk in row_group.chunks:
+            num_row_group_rows = int(metadata.row_groups.num_rows[row_group.row_group])
+            codecs = _codecs(metadata, row_group)
+            for chunk, codec in zip(row_group.chunks, codecs, strict=True):
                 runs = [
                     (fetched.view(run.start, run.stop), run.start, run.first_page, run.first_row)
                     for run in chunk.runs
@@ -100,8 +102,8 @@ def read(
                     (
                         order[chunk.leaf],
                         chunk.row_group,
-                        _codec(metadata, chunk.row_group, chunk.leaf),
-                        int(metadata.row_groups.num_rows[chunk.row_group]),
+                        codec,
+                        num_row_group_rows,
                         chunk.resolved,
                         first_range,
                         len(ranges) - first_range,
@@ -200,6 +202,18 @@ class _Column:
                 for part in view_buffers
             ],
         )
+
+
+def _codecs(metadata: FileMetaData, row_group: RowGroupPlan) -> list[int]:
+    """The codecs of the row group's chunks, once nothing stands in the way of reading them."""
+    leaves = np.array([chunk.leaf for chunk in row_group.chunks], np.int64)
+    rows = row_group.row_group * metadata.num_leaves + leaves
+    looked_at = Present.CRYPTO_METADATA | Present.META_DATA | Present.FILE_PATH
+    odd = (metadata.chunks.present[rows] & int(looked_at)) != int(Present.META_DATA)
+    for leaf in leaves[odd].tolist():
+        _codec(metadata, row_group.row_group, leaf)
+    codecs: list[int] = metadata.chunks.codec[rows].tolist()
+    return codecs
 
 
 def _codec(metadata: FileMetaData, row_group: int, leaf: int) -> int:

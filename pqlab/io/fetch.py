@@ -8,7 +8,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count, zip_longest
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,6 @@ from pqlab.plan.plan import Plan, RowGroupPlan
 from pqlab.plan.policy import IOPolicy
 from pqlab.plan.ranges import Range, Ranges, intersect, length, union
 from pqlab.trace import Events, Stage, Trace, blank_events
-
 
 _BYTES_PER_THREAD = 1 << 20  # starting a thread takes about as long as copying that much
 
@@ -61,11 +60,7 @@ class Recording(NamedTuple):
         self.trace.add(self.read, events)
 
 
-class _Run(NamedTuple):
-    start: int
-    stop: int
-    row_group: int
-    leaf: int
+_Run: TypeAlias = tuple[int, int, int, int]  # start, stop, row group, leaf
 
 
 def fetch(
@@ -80,12 +75,13 @@ def fetch(
     The buffers take as many bytes as the requests. Recorded, every request is an event. Raises
     `SourceError`, and `SourceChangedError` if the source changed since it was opened.
     """
-    runs = sorted(
-        _Run(run.start, run.stop, chunk.row_group, chunk.leaf)
+    runs = [
+        (run.start, run.stop, chunk.row_group, chunk.leaf)
         for row_group in row_groups
         for chunk in row_group.chunks
         for run in chunk.runs
-    )
+    ]
+    runs.sort()
     pieces = _pieces(requests, runs)
     buffers: dict[int, Bytes] = {}
     for piece in pieces:
@@ -151,12 +147,12 @@ def _waited(wait: Callable[[], Fetched], recording: Recording | None) -> Fetched
 
 def _pieces(requests: Ranges, runs: Sequence[_Run]) -> list[list[Range]]:
     """The requests, those together whose bytes one run needs in one piece."""
-    starts = [run.start for run in runs]
+    starts = [start for start, *_ in runs]
     pieces: list[list[Range]] = []
     for request in requests:
         border = request[0]
         before = bisect_left(starts, border) - 1  # the last run that begins before the border
-        straddles = before >= 0 and runs[before].stop > border
+        straddles = before >= 0 and runs[before][1] > border
         if pieces and straddles and pieces[-1][-1][1] == border:
             pieces[-1].append(request)
         else:
@@ -199,18 +195,14 @@ def _events(
     events["stage"] = Stage.FETCH
     events["start_ns"], events["duration_ns"], events["worker"] = times.T
     events["request_id"] = request_ids
-    starts = [run.start for run in runs]
+    starts = [start for start, *_ in runs]
     for event, (start, stop) in zip(events, requests, strict=True):
         first = max(bisect_right(starts, start) - 1, 0)
-        inside = [run for run in runs[first : bisect_left(starts, stop)] if run.stop > start]
-        event["bytes_in"] = stop - start
-        event["bytes_out"] = length(
-            intersect(union((r.start, r.stop) for r in inside), ((start, stop),))
-        )
-        for cell, values in (
-            ("row_group", {run.row_group for run in inside}),
-            ("leaf", {run.leaf for run in inside}),
-        ):
+        inside = [run for run in runs[first : bisect_left(starts, stop)] if run[1] > start]
+        wanted = intersect(union(run[:2] for run in inside), ((start, stop),))
+        event["bytes_in"], event["bytes_out"] = stop - start, length(wanted)
+        for place, cell in ((2, "row_group"), (3, "leaf")):
+            values = {run[place] for run in inside}
             if len(values) == 1:
                 event[cell] = values.pop()
     return events

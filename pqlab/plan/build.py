@@ -191,6 +191,8 @@ def build(
 
 def split(plan: Plan, policy: IOPolicy) -> list[Plan]:
     """The plan in parts of consecutive row groups, of at most `window_bytes` or one row group."""
+    if plan.wanted_bytes <= policy.window_bytes:
+        return [plan]
     parts: list[list[RowGroupPlan]] = [[]]
     part_bytes = 0
     for group in plan.row_groups:
@@ -200,8 +202,6 @@ def split(plan: Plan, policy: IOPolicy) -> list[Plan]:
             part_bytes = 0
         parts[-1].append(group)
         part_bytes += wanted_bytes
-    if len(parts) == 1:
-        return [plan]
     return [_part(plan, tuple(groups), policy) for groups in parts]
 
 
@@ -226,29 +226,22 @@ def _chunks(
     metadata: FileMetaData, row_group: int, narrowed: Narrowed, pages: ChunkPages
 ) -> Iterator[ChunkPlan]:
     rows, leaves = narrowed.rows[row_group], narrowed.leaves
-    whole = length(rows) == metadata.row_groups.num_rows[row_group]
+    num_rows = int(metadata.row_groups.num_rows[row_group])
+    whole = length(rows) == num_rows
     ranges = chunk_ranges(metadata, row_group, leaves)
-    for leaf, chunk_range in zip(leaves, ranges, strict=True):
-        known = None if whole else _known_rows(metadata, pages, row_group, leaf)
+    counts = metadata.chunks.num_data_pages[row_group * metadata.num_leaves + np.array(leaves, int)]
+    for leaf, chunk_range, count in zip(leaves, ranges, counts.tolist(), strict=True):
+        known = _known_rows(metadata, pages, row_group, leaf)
         if known is not None and known.bounds[-1] < rows[-1][1]:
             known = None  # a walk that stopped before these rows
         runs: tuple[PageRun, ...] = ()
-        if known is not None:
+        if known is not None and not whole:
             with placed(row_group=row_group, column=metadata.leaves[leaf].column):
                 runs = _runs(known, rows, chunk_range)
         elif chunk_range[0] < chunk_range[1]:
-            count = _count_pages(metadata, pages, row_group, leaf) if whole else -1
-            runs = (PageRun(*chunk_range, 0, 0, count),)
-        yield ChunkPlan(row_group, leaf, runs, resolved=known is not None)
-
-
-def _count_pages(metadata: FileMetaData, pages: ChunkPages, row_group: int, leaf: int) -> int:
-    """Data pages of a chunk, as its metadata or its pages tell; -1: unknown."""
-    counted = int(metadata.chunks.num_data_pages[metadata.chunk_row(row_group, leaf)])
-    known = _known_rows(metadata, pages, row_group, leaf)
-    if known is not None and known.bounds[-1] == metadata.row_groups.num_rows[row_group]:
-        counted = len(known.pages)
-    return counted or -1
+            num_pages = count or -1 if known is None else len(known.pages)
+            runs = (PageRun(*chunk_range, 0, 0, num_pages),)
+        yield ChunkPlan(row_group, leaf, runs, known is not None and not whole)
 
 
 def _known_rows(

@@ -39,7 +39,7 @@ def coalesce(wanted: Iterable[Range], policy: IOPolicy) -> Ranges:
 def _without_overlaps(ranges: Iterable[Range]) -> list[Range]:
     # Unlike `ranges.union`, ranges that only touch stay apart: they may go in separate requests.
     merged: list[Range] = []
-    for start, stop in sorted(set(ranges)):
+    for start, stop in sorted(ranges):
         if start >= stop:
             continue
         if merged and start < merged[-1][1]:

@@ -49,34 +49,30 @@ def estimate(metadata: FileMetaData, leaves: Sequence[int], rows: dict[int, Rang
     groups = np.fromiter(rows, np.int64, len(rows))
     share = np.array([length(ranges) for ranges in rows.values()], np.float64)
     share /= np.maximum(metadata.row_groups.num_rows[groups], 1)
-    low = high = 0.0
-    sources = {"widths of values": None}
-    for leaf in leaves:
-        node = metadata.leaves[leaf]
-        chunk_rows = groups * metadata.num_leaves + leaf
-        values = np.maximum(metadata.chunks.num_values[chunk_rows], 0) * share
-        width_bytes = float(values.sum()) * _value_bytes(node)
-        low += width_bytes
-        high += width_bytes
-        if node.physical_type == "BYTE_ARRAY":
-            unfolded, source = _bytes_behind_views(metadata, chunk_rows)
-            high += float(unfolded.sum())
-            sources[source] = None
-    return Estimate(int(low), int(high), ", ".join(sources))
+    nodes = [metadata.leaves[leaf] for leaf in leaves]
+    chunk_rows = groups[:, None] * metadata.num_leaves + np.array(leaves, np.int64)
+    values = np.maximum(metadata.chunks.num_values[chunk_rows], 0) * share[:, None]
+    low = float((values * np.array([_value_bytes(node) for node in nodes])).sum())
+    has_views = np.array([node.physical_type == "BYTE_ARRAY" for node in nodes])
+    if not has_views.any():
+        return Estimate(int(low), int(low), "widths of values")
+    behind_views, source = _bytes_behind_views(metadata, chunk_rows[:, has_views].ravel())
+    return Estimate(int(low), int(low) + behind_views, f"widths of values, {source}")
 
 
 def _bytes_behind_views(
     metadata: FileMetaData, chunk_rows: npt.NDArray[np.int64]
-) -> tuple[npt.NDArray[np.int64], str]:
+) -> tuple[int, str]:
     chunks = metadata.chunks
     sizes = np.maximum(chunks.total_uncompressed_size[chunk_rows].astype(np.int64), 0)
     unfolds = (chunks.encodings[chunk_rows].astype(np.int64) & _DELTA_BYTE_ARRAY) != 0
-    if not unfolds.any():
-        return sizes, "uncompressed sizes"
-    stated = metadata.size_statistics(chunk_rows).unencoded_byte_array_data_bytes
-    known = stated[unfolds] >= 0
-    source = "SizeStatistics" if known.all() else "sizes that DELTA_BYTE_ARRAY may exceed"
-    return np.where(unfolds, np.maximum(sizes, stated), sizes), source
+    source = "uncompressed sizes"
+    if unfolds.any():
+        stated = metadata.size_statistics(chunk_rows[unfolds]).unencoded_byte_array_data_bytes
+        sizes[unfolds] = np.maximum(sizes[unfolds], stated)
+        source += " and "
+        source += "SizeStatistics" if (stated >= 0).all() else "what DELTA_BYTE_ARRAY makes of them"
+    return int(sizes.sum(dtype=np.float64)), source
 
 
 def _value_bytes(leaf: SchemaNode) -> float:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html import escape
 from itertools import islice
+from typing import NamedTuple
 
 from pqlab import text
 from pqlab.plan.ranges import Range, Ranges, length
@@ -15,8 +16,7 @@ _SHOWN_COLUMNS = 6
 _SHOWN_RANGES = 3
 
 
-@dataclass(frozen=True, slots=True)
-class PageRun:
+class PageRun(NamedTuple):
     """Consecutive whole pages of one chunk, in bytes [start, stop) of the file.
 
     The engine walks the page headers inside. `first_page` is the ordinal of the run's first data
@@ -32,8 +32,7 @@ class PageRun:
     num_pages: int = -1
 
 
-@dataclass(frozen=True, slots=True)
-class ChunkPlan:
+class ChunkPlan(NamedTuple):
     """What is read of one column chunk: `runs` in file order, the dictionary page first.
 
     `resolved`: the runs are pages that are known to cover the rows; else the one run is the whole

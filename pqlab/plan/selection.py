@@ -7,6 +7,8 @@ import operator
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from heapq import nlargest
+from itertools import pairwise
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from pqlab.errors import SelectionError, placed
@@ -15,6 +17,7 @@ from pqlab.footer.schema import SchemaNode
 from pqlab.plan.ranges import Range, Ranges, intersect, union
 
 _NEAR_MATCHES = 3
+_COMPARED_NAMES = 200
 _MAX_LISTED = 10
 
 
@@ -265,7 +268,7 @@ class _Names:
         if not nodes:
             wanted = pick if isinstance(pick, str) else ".".join(pick)
             known = {node.column for node in self._nodes()}
-            near = difflib.get_close_matches(wanted, known, _NEAR_MATCHES)
+            near = _near_matches(wanted, known)
             raise SelectionError(
                 f"there is no column {pick!r}",
                 hint=f"Near matches: {', '.join(map(repr, near))}" if near else None,
@@ -279,6 +282,15 @@ class _Names:
                 hint=f"Pick by leaf ordinal{by_path}",
             )
         return _leaves_under(nodes[0])
+
+
+def _near_matches(wanted: str, known: Iterable[str]) -> list[str]:
+    # The exact comparison is slow: it sees the names that share most pairs of letters.
+    pairs = set(pairwise(wanted.lower()))
+    likely = nlargest(
+        _COMPARED_NAMES, known, key=lambda name: len(pairs.intersection(pairwise(name.lower())))
+    )
+    return difflib.get_close_matches(wanted, likely, _NEAR_MATCHES)
 
 
 def _descendants(root: SchemaNode) -> Iterable[SchemaNode]:
