@@ -63,6 +63,18 @@ def test_paths_named_in_prose_exist() -> None:
             assert (ROOT / path).exists(), f"{name} names {path}"
 
 
+def test_architecture_has_every_module() -> None:
+    table = (ROOT / "ARCHITECTURE.md").read_text("utf-8").split("## Folders")[1].split("## ")[0]
+    cells = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
+    named = {name.rstrip("/") for cell in cells for name in re.findall(r"`([^`]+)`", cell)}
+    there = {
+        path.stem
+        for path in (ROOT / "pqlab").iterdir()
+        if (path.suffix == ".py" or (path / "__init__.py").exists()) and path.stem[:2] != "__"
+    }
+    assert named == there
+
+
 def test_make_targets_named_in_the_docs_exist() -> None:
     targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
     for page in PAGES:
