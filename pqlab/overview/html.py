@@ -22,7 +22,7 @@ _STYLE = """
 line-height:1.5;border:1px solid var(--line);border-radius:10px;padding:16px 20px 14px}
 .pqlab *{box-sizing:border-box}
 .pqlab code{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;
-font-size:12px;background:none;color:inherit;padding:0}
+font-size:12px;background:none!important;color:inherit!important;padding:0!important}
 .pqlab .pq-muted{opacity:.68}
 .pqlab .pq-head{display:flex;flex-wrap:wrap;gap:2px 16px;align-items:baseline;
 justify-content:space-between}
@@ -36,8 +36,8 @@ background:var(--soft)}
 .pqlab .pq-bar span{min-width:3px;flex-basis:0;overflow:hidden;text-align:center;font-size:11px;
 line-height:26px;font-weight:600;color:#14181f}
 .pqlab .pq-legend{display:grid;grid-template-columns:repeat(auto-fill,minmax(15.5rem,1fr));
-gap:1px 22px;margin:8px 0 14px;padding:0;list-style:none}
-.pqlab .pq-legend li{display:flex;gap:7px;align-items:center;margin:0}
+gap:1px 22px;margin:8px 0 14px}
+.pqlab .pq-legend>div{display:flex;gap:7px;align-items:center}
 .pqlab .pq-legend .pq-key{flex:none;width:17px;height:17px;border-radius:4px;font-size:10.5px;
 font-weight:600;line-height:17px;text-align:center;color:#14181f}
 .pqlab .pq-legend .pq-name{flex:1;overflow:hidden;text-overflow:ellipsis;white-space:nowrap}
@@ -47,16 +47,16 @@ font-weight:600;line-height:17px;text-align:center;color:#14181f}
 .pqlab .pq-7{background:#ecd05c}.pqlab .pq-8{background:#dba4cf}
 .pqlab .pq-columns{background:#aab2bd}
 .pqlab .pq-metadata{background:repeating-linear-gradient(45deg,#aab2bd 0 3px,#7b8490 3px 6px)}
-.pqlab .pq-facts{display:flex;flex-wrap:wrap;gap:6px;margin:0 0 12px;padding:0;list-style:none}
-.pqlab .pq-facts li{margin:0;padding:1px 9px;border:1px solid var(--line);border-radius:99px;
+.pqlab .pq-facts{display:flex;flex-wrap:wrap;gap:6px;margin:0 0 12px}
+.pqlab .pq-facts>div{padding:1px 9px;border:1px solid var(--line);border-radius:99px;
 background:var(--soft)}
 .pqlab .pq-facts .pq-warning{border-color:#d9822b;border-width:2px}
 .pqlab details{margin:0}
 .pqlab>details{border-top:1px solid var(--line);padding:7px 0}
 .pqlab>details>summary{font-weight:600}
 .pqlab summary{cursor:pointer}
-.pqlab .pq-rows{margin:6px 0 4px}
-.pqlab .pq-row{display:grid;grid-template-columns:minmax(8rem,1.9fr) minmax(9rem,2.1fr)
+.pqlab .pq-rows{margin:6px 0 4px;overflow-x:auto}
+.pqlab .pq-row{display:grid;grid-template-columns:minmax(8rem,1.8fr) minmax(9rem,2.3fr)
 minmax(9rem,2.3fr) 5rem 5.4rem 3.6rem;gap:0 12px;padding:2px 4px;align-items:baseline;
 border-radius:4px}
 .pqlab .pq-row:hover{background:var(--soft)}
@@ -140,13 +140,13 @@ def _bytes(view: View) -> Iterable[_Markup]:
     ]
     label = "Bytes of the file by part; the list that follows has the figures"
     yield _tag("div", *segments, class_="pq-bar", role="img", aria_label=label)
-    yield _tag("ul", *(_legend(part, view.parts_bytes) for part in shown), class_="pq-legend")
+    yield _list("pq-legend", (_legend(part, view.parts_bytes) for part in shown))
 
 
 def _legend(part: Part, whole_bytes: int) -> _Markup:
     name = _name(part.name) if part.kind == "column" else part.name
     return _tag(
-        "li",
+        "div",
         _tag("span", _key(part), class_=f"pq-key {_colour(part)}"),
         " ",
         _tag("span", name, class_="pq-name"),
@@ -154,6 +154,7 @@ def _legend(part: Part, whole_bytes: int) -> _Markup:
         _number(text.size(part.size_bytes)),
         " ",
         _number(text.share(part.size_bytes, whole_bytes), "pq-muted"),
+        role="listitem",
     )
 
 
@@ -168,15 +169,16 @@ def _colour(part: Part) -> str:
 def _facts(view: View) -> _Markup:
     items = [
         _tag(
-            "li",
+            "div",
             _tag("span", fact.name, class_="pq-muted"),
             " ",
             _text(fact.value, _VALUE_CHARACTERS),
+            role="listitem",
             class_="pq-warning" if fact.is_warning else None,
         )
         for fact in view.facts
     ]
-    return _tag("ul", *items, class_="pq-facts")
+    return _list("pq-facts", items)
 
 
 def _schema(view: View) -> _Markup:
@@ -275,6 +277,11 @@ def _tag(name: str, *children: str, **attributes: str | None) -> _Markup:
         if value is not None
     )
     return _Markup(f"<{name}{words}>{inside}</{name}>")
+
+
+def _list(class_: str, items: Iterable[_Markup]) -> _Markup:
+    # Not ul and li: notebooks style those themselves.
+    return _tag("div", *items, role="list", class_=class_)
 
 
 def _join(*parts: _Markup) -> _Markup:
