@@ -283,9 +283,9 @@ class ParquetFile:
         Made of the footer alone, and bounded whatever the number of columns. It is what a notebook
         shows for the file, and rich's `print`.
         """
-        from pqlab.overview.view import view
+        from pqlab.overview.view import file_view
 
-        return view(self.metadata, self.name, self.source.size)
+        return file_view(self.metadata, self.name, self.source.size)
 
     def close(self) -> None:
         """Close the file; what was read of it stays usable."""

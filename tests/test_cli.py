@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import duckdb
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -285,6 +286,58 @@ def test_read_limit_plan_and_trace(run: Run, taxi: Path) -> None:
     assert traced.code == 0
     assert "decode_ns" in traced.err
     assert "extra" in traced.err
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two files in hive folders, and one that is none."""
+    folder = tmp_path_factory.mktemp("dataset")
+    for number in (1, 2):
+        (folder / f"part={number}").mkdir()
+        sample.write(folder / f"part={number}" / "x.parquet", rows=1000 * number, seed=number)
+    (folder / "readme.txt").write_text("not Parquet")
+    return folder
+
+
+def test_folders_and_globs(run: Run, folder: Path) -> None:
+    files = sorted(map(str, folder.glob("*/*.parquet")))
+    for source in ([folder], [f"{folder}/*/*.parquet"], files):
+        assert run("info", *source, "--json").json()["info"]["num_rows"] == 3000
+        rows = run("row-groups", *source, "--json").rows()
+        assert [row["file"] for row in rows] == [name for name in files for _ in range(4)]
+    shown = run("info", folder).out
+    for words in ("2 files", "3,000 rows", "readme.txt", "part"):
+        assert words in shown
+    rows = run("columns", folder, "-c", "extra", "-g", "1", "--json").rows()
+    assert [(row["file"], row["column"], row["row_group"]) for row in rows] == [
+        (name, "extra", 1) for name in files
+    ]
+    assert {row["file"] for row in run("pages", folder, "-g", "0", "--json").rows()} == set(files)
+    assert run("layout", folder).code == 2
+    assert run("dictionary", folder, "-c", "extra").code == 2
+    assert "part" not in {row["name"] for row in run("schema", folder, "--json").rows()}
+
+
+def test_reads_a_folder(run: Run, folder: Path) -> None:
+    words = ("read", folder, "-c", "trip_id,part")
+    rows = [json.loads(line) for line in run(*words, "--format", "ndjson").out.splitlines()]
+    answer = duckdb.execute(
+        f"select trip_id, part from read_parquet('{folder}/*/*.parquet', hive_partitioning = true)"
+        " order by part, trip_id"
+    ).fetchall()
+    assert [(row["trip_id"], row["part"]) for row in rows] == answer
+    limited = run(*words, "--format", "ndjson", "-r", "900:1100", "--limit", "150").out.splitlines()
+    assert [json.loads(line) for line in limited] == rows[900:1050]
+
+
+def test_limit_reads_no_more_than_it_shows(run: Run, taxi: Path) -> None:
+    whole = run("read", taxi, "-c", "trip_id", "-g", "1:3", "--format", "json").out
+    part = run("read", taxi, "-c", "trip_id", "-g", "1:3", "--limit", "10005", "--format", "json")
+    assert json.loads(part.out) == json.loads(whole)[:10_005]
+    plan = run("read", taxi, "-c", "trip_id", "-g", "1:3", "--limit", "5", "--plan").out
+    assert "5 in 1 row group" in plan
+    none = run("read", taxi, "-c", "trip_id", "--limit", "0", "--format", "json")
+    assert json.loads(none.out) == []
 
 
 def test_standard_input(taxi: Path) -> None:

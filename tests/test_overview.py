@@ -83,7 +83,7 @@ def test_figures_are_pyarrows(taxi: Path) -> None:
     assert shown.num_rows == metadata.num_rows
     assert shown.num_columns == metadata.num_columns
     assert shown.num_row_groups == metadata.num_row_groups
-    assert shown.created_by == metadata.created_by
+    assert shown.subtitle.endswith(metadata.created_by)
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     assert [row.num_rows for row in shown.row_groups] == [group.num_rows for group in groups]
     rows = list(shown.schema_rows())
@@ -122,7 +122,7 @@ def test_parts_add_up_to_the_file(taxi: Path) -> None:
     assert sum(part.size_bytes for part in shown.parts) == taxi.stat().st_size
     sizes = {part.name: part.size_bytes for part in shown.parts}
     assert sizes["footer"] == metadata.serialized_size + 8
-    named = [part for part in shown.parts if part.kind == "column"]
+    named = [part for part in shown.parts if part.kind == "named"]
     assert [part.ordinal for part in named] == list(range(1, 9))
     assert named == sorted(named, key=lambda part: -part.size_bytes)
     assert sizes["12 other columns"] > 0
@@ -218,6 +218,28 @@ def test_terminal_shows_names_as_text(strange: Path) -> None:
     assert "\x00" not in shown
     assert "\u202e" not in shown
     assert r"line\nbreak\u202e\x00" in shown
+
+
+def test_dataset(tmp_path: Path) -> None:
+    for number in range(12):
+        folder = tmp_path / f"k={number}"
+        folder.mkdir()
+        sample.write(folder / "<b>.parquet", rows=100 * (number + 1), seed=number)
+    (tmp_path / "<i>.txt").write_text("x")
+    dataset = pqlab.open(tmp_path)
+    shown = dataset.overview()
+    sizes = {str(path): path.stat().st_size for path in tmp_path.glob("*/*.parquet")}
+    assert (shown.num_files, shown.num_rows, shown.num_columns) == (12, 7800, 20)
+    assert shown.size_bytes == sum(part.size_bytes for part in shown.parts) == sum(sizes.values())
+    largest = sorted(sizes.items(), key=lambda item: -item[1])[:8]
+    assert [(part.name, part.size_bytes) for part in shown.parts[:-1]] == largest
+    assert shown.parts[-1].name == "4 other files"
+    whole = "\n".join(Page(dataset._repr_html_()).texts)
+    assert "<b>.parquet" in whole
+    assert "<i>.txt" in whole
+    console = Console(file=io.StringIO(), width=150)
+    console.print(dataset)
+    assert "12 files · 7,800 rows" in console.file.getvalue()  # type: ignore[attr-defined]
 
 
 def test_empty_files(tmp_path: Path) -> None:

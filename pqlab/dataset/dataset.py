@@ -32,9 +32,11 @@ from pqlab.reader import ParquetFile
 
 if TYPE_CHECKING:
     import polars as pl
+    from rich.console import RenderableType
 
     from pqlab.footer.merge import MergedSchema
     from pqlab.footer.schema import SchemaNode
+    from pqlab.overview.view import View
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -257,6 +259,23 @@ class Dataset:
         """The first `n` rows; only the pages that cover them are read."""
         return self.select(rows=slice(0, n)).read(**options)
 
+    def overview(self) -> View:
+        """The dataset at a glance, as plain values; as of `ParquetFile.overview`."""
+        from pqlab.overview.view import dataset_view
+
+        info = self.info
+        return dataset_view(
+            [(file.name, file.source.size) for file in self._all],
+            title=os.fspath(self._source) if self._has_text else "a list of sources",
+            num_rows=info.num_rows,
+            num_columns=info.num_columns,
+            num_row_groups=info.num_row_groups,
+            created_by=info.created_by,
+            partitions=info.partitions,
+            skipped=self.skipped,
+            warnings=info.warnings,
+        )
+
     def close(self) -> None:
         """Close the files; what was read of them stays usable."""
         for file in self._opened.values():
@@ -272,10 +291,23 @@ class Dataset:
         skipped = f", {len(self.skipped):,} skipped" if self.skipped else ""
         return f"<pqlab.Dataset: {text.plural(len(self), 'file')}{skipped}>"
 
+    def _repr_html_(self) -> str:
+        from pqlab.overview import html
+
+        return html.render(self.overview())
+
+    def __rich__(self) -> RenderableType:
+        from pqlab.overview import terminal
+
+        return terminal.render(self.overview())
+
+    @property
+    def _has_text(self) -> bool:
+        return isinstance(self._source, str | os.PathLike)
+
     @property
     def _code(self) -> str:
-        is_text = isinstance(self._source, str | os.PathLike)
-        source = repr(os.fspath(self._source)) if is_text else "<source>"
+        source = repr(os.fspath(self._source)) if self._has_text else "<source>"
         return f"pqlab.open({source})"
 
     def _numbers(self, files: Any) -> Sequence[int]:

@@ -6,7 +6,7 @@ keeps the page's own colour, so that the overview fits light and dark pages alik
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from html import escape
 
 from pqlab import text
@@ -24,11 +24,9 @@ line-height:1.5;border:1px solid var(--line);border-radius:10px;padding:16px 20p
 .pqlab code{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;
 font-size:12px;background:none!important;color:inherit!important;padding:0!important}
 .pqlab .pq-muted{opacity:.68}
-.pqlab .pq-head{display:flex;flex-wrap:wrap;gap:2px 16px;align-items:baseline;
-justify-content:space-between}
-.pqlab .pq-head code{font-size:16px;font-weight:600;overflow-wrap:anywhere}
+.pqlab .pq-title code{font-size:16px;font-weight:600;overflow-wrap:anywhere}
 .pqlab .pq-figures{display:flex;flex-wrap:wrap;gap:6px 32px;margin:10px 0 16px;padding:0}
-.pqlab .pq-figures div{display:flex;flex-direction:column-reverse}
+.pqlab .pq-figures div{display:flex;flex-direction:column}
 .pqlab .pq-figures b{font-size:20px;line-height:1.25;font-weight:600;
 font-variant-numeric:tabular-nums}
 .pqlab .pq-bar{display:flex;height:26px;gap:2px;border-radius:6px;overflow:hidden;
@@ -45,7 +43,7 @@ font-weight:600;line-height:17px;text-align:center;color:#14181f}
 .pqlab .pq-1{background:#79aef2}.pqlab .pq-2{background:#f6b26b}.pqlab .pq-3{background:#7ccf9b}
 .pqlab .pq-4{background:#f08a86}.pqlab .pq-5{background:#b9a3f2}.pqlab .pq-6{background:#62cfcb}
 .pqlab .pq-7{background:#ecd05c}.pqlab .pq-8{background:#dba4cf}
-.pqlab .pq-columns{background:#aab2bd}
+.pqlab .pq-others{background:#aab2bd}
 .pqlab .pq-metadata{background:repeating-linear-gradient(45deg,#aab2bd 0 3px,#7b8490 3px 6px)}
 .pqlab .pq-facts{display:flex;flex-wrap:wrap;gap:6px;margin:0 0 12px}
 .pqlab .pq-facts>div{padding:1px 9px;border:1px solid var(--line);border-radius:99px;
@@ -91,40 +89,34 @@ def render(view: View) -> str:
         _figures(view),
         *_bytes(view),
         _facts(view),
-        _schema(view),
-        _row_groups(view),
-        _key_value_metadata(view),
+        *_sections(view),
         class_="pqlab",
     )
 
 
+def _sections(view: View) -> Iterator[_Markup]:
+    if view.schema:
+        yield _schema(view)
+    if view.row_groups:
+        yield _row_groups(view)
+    if view.num_keys:
+        yield _key_value_metadata(view)
+
+
 def _head(view: View) -> _Markup:
-    version = f"Parquet format version {view.format_version}"
-    writer = "writer unknown" if view.created_by is None else f"written by {view.created_by}"
-    return _join(
-        _tag("div", _name(view.file), _tag("span", version, class_="pq-muted"), class_="pq-head"),
-        _tag("div", _text(writer, _VALUE_CHARACTERS), class_="pq-muted"),
-    )
+    title = _tag("div", _name(view.title, _TITLE_CHARACTERS), class_="pq-title")
+    return _join(title, _tag("div", _text(view.subtitle, _VALUE_CHARACTERS), class_="pq-muted"))
 
 
 def _figures(view: View) -> _Markup:
     figures = [
-        ("rows", f"{view.num_rows:,}"),
-        ("columns", f"{view.num_columns:,}"),
-        ("row groups", f"{view.num_row_groups:,}"),
-        ("in the file", text.size(view.size_bytes)),
+        _tag("div", _tag("b", figure), " ", _tag("span", noun, class_="pq-muted"))
+        for figure, noun in view.figures
     ]
-    return _tag(
-        "div",
-        *(
-            _tag("div", _tag("span", name, class_="pq-muted"), " ", _tag("b", value))
-            for name, value in figures
-        ),
-        class_="pq-figures",
-    )
+    return _tag("div", *figures, class_="pq-figures")
 
 
-def _bytes(view: View) -> Iterable[_Markup]:
+def _bytes(view: View) -> Iterator[_Markup]:
     shown = [part for part in view.parts if part.size_bytes > 0]
     if not shown:
         return
@@ -144,7 +136,7 @@ def _bytes(view: View) -> Iterable[_Markup]:
 
 
 def _legend(part: Part, whole_bytes: int) -> _Markup:
-    name = _name(part.name) if part.kind == "column" else part.name
+    name = _name(part.name) if part.kind == "named" else part.name
     return _tag(
         "div",
         _tag("span", _key(part), class_=f"pq-key {_colour(part)}"),
@@ -288,7 +280,7 @@ def _join(*parts: _Markup) -> _Markup:
     return _Markup("".join(parts))
 
 
-def _spaced(*cells: str) -> Iterable[str]:
+def _spaced(*cells: str) -> Iterator[str]:
     """The cells with spaces between them, so that they stand apart without the style as well."""
     for cell in cells:
         yield cell if isinstance(cell, _Markup) else _tag("span", cell)

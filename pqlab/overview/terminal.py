@@ -12,7 +12,7 @@ from pqlab import text
 from pqlab.overview.view import Part, SchemaRow, View
 
 _BAR_CHARACTERS = 72
-_MARKS = {"columns": "·", "metadata": "▒"}
+_MARKS = {"others": "·", "metadata": "▒"}
 _COLOURS = ("blue", "yellow", "green", "red", "magenta", "cyan", "bright_yellow", "bright_magenta")
 _VALUE_CHARACTERS = 100
 
@@ -38,23 +38,17 @@ def schema_table(view: View) -> Table:
 
 
 def _blocks(view: View) -> Iterator[RenderableType]:
-    counts = (
-        text.plural(view.num_rows, "row"),
-        text.plural(view.num_columns, "column"),
-        text.plural(view.num_row_groups, "row group"),
-        text.size(view.size_bytes),
-    )
-    writer = "writer unknown" if view.created_by is None else f"written by {view.created_by}"
-    yield Text(text.visible(view.file), style="bold")
-    yield Text(" · ".join(counts))
-    yield Text(f"Parquet format version {view.format_version}, {text.visible(writer)}", style="dim")
+    yield Text(text.visible(view.title), style="bold")
+    yield Text(" · ".join(f"{figure} {noun}" for figure, noun in view.figures))
+    yield Text(text.visible(view.subtitle), style="dim")
     yield Text()
     yield _bar(view)
     yield _legend(view)
     yield Text()
     yield _facts(view)
-    yield Text()
-    yield schema_table(view)
+    if view.schema:
+        yield Text()
+        yield schema_table(view)
     if view.num_keys:
         yield Text()
         yield _key_value_metadata(view)

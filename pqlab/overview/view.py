@@ -6,7 +6,7 @@ the file's number of columns, row groups and keys.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -20,7 +20,7 @@ from pqlab.footer.details import SortingColumn
 from pqlab.footer.metadata import FileMetaData, Present
 from pqlab.footer.schema import SchemaNode
 
-MAX_NAMED_COLUMNS = 8  # in the bar of bytes; the others are one part
+MAX_NAMED = 8  # parts in the bar of bytes; the others are one
 MAX_SCHEMA_ROWS = 200
 MAX_SCHEMA_DEPTH = 24
 MAX_ROW_GROUPS = 20
@@ -30,14 +30,14 @@ MAX_WARNINGS = 5
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of the file's bytes: one large root column, the other columns, or metadata.
+    """A part of the bytes: a large root column (of a dataset: a file), the others, or metadata.
 
-    `ordinal` numbers the named columns, 1 is the largest; None for the rest.
+    `ordinal` numbers the named ones, 1 is the largest; None for the rest.
     """
 
     name: str
     size_bytes: int
-    kind: Literal["column", "columns", "metadata"]
+    kind: Literal["named", "others", "metadata"]
     ordinal: int | None = None
 
 
@@ -104,25 +104,40 @@ class RowGroupRow:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Everything that the overview of one file shows.
+    """Everything that the overview of a file, or of a dataset, shows.
 
     `parts` add up to `size_bytes`, or to more in a file that is damaged, and then a fact says so.
+    A dataset has `num_files`, and no rows of schema and row groups.
     """
 
-    file: str
-    size_bytes: int
+    title: str
+    subtitle: str
+    num_files: int | None
     num_rows: int
     num_columns: int
     num_row_groups: int
-    num_schema_elements: int  # the root is none
-    num_keys: int
-    created_by: str | None
-    format_version: int
+    size_bytes: int
     parts: tuple[Part, ...]
     facts: tuple[Fact, ...]
-    schema: tuple[SchemaRow, ...]
-    row_groups: tuple[RowGroupRow, ...]
-    key_value_metadata: tuple[tuple[str, str | None], ...]
+    num_schema_elements: int = 0  # the root is none
+    num_keys: int = 0
+    schema: tuple[SchemaRow, ...] = ()
+    row_groups: tuple[RowGroupRow, ...] = ()
+    key_value_metadata: tuple[tuple[str, str | None], ...] = ()
+
+    @property
+    def figures(self) -> tuple[tuple[str, str], ...]:
+        """The numbers that matter most, with what they count."""
+        counts = (("file", self.num_files), ("row", self.num_rows), ("column", self.num_columns))
+        return (
+            *(
+                (f"{count:,}", noun if count == 1 else f"{noun}s")
+                for noun, count in counts
+                if count is not None
+            ),
+            (f"{self.num_row_groups:,}", "row group" if self.num_row_groups == 1 else "row groups"),
+            (text.size(self.size_bytes), "on disk"),
+        )
 
     def schema_rows(self) -> Iterator[SchemaRow]:
         """The rows of the schema in the file's order, parents before their children."""
@@ -143,26 +158,60 @@ class View:
         return self.num_schema_elements - sum(1 for _ in self.schema_rows())
 
 
-def view(metadata: FileMetaData, file: str, size_bytes: int) -> View:
+def file_view(metadata: FileMetaData, file: str, size_bytes: int) -> View:
     """The view of a file of that name and size."""
     columns = _Columns(metadata)
     parts = tuple(_parts(metadata, columns, size_bytes))
     key_values = metadata.key_value_metadata
+    writer = (
+        "writer unknown" if metadata.created_by is None else f"written by {metadata.created_by}"
+    )
     return View(
-        file=file,
-        size_bytes=size_bytes,
+        title=file,
+        subtitle=f"Parquet format version {metadata.format_version}, {writer}",
+        num_files=None,
         num_rows=metadata.num_rows,
         num_columns=metadata.num_leaves,
         num_row_groups=metadata.num_row_groups,
-        num_schema_elements=sum(1 for _ in _descendants(metadata.schema)),
-        num_keys=len(key_values),
-        created_by=metadata.created_by,
-        format_version=metadata.format_version,
+        size_bytes=size_bytes,
         parts=parts,
         facts=(*_facts(metadata), *_excess(parts, size_bytes)),
+        num_schema_elements=sum(1 for _ in _descendants(metadata.schema)),
+        num_keys=len(key_values),
         schema=_schema_rows(metadata.schema, columns),
         row_groups=tuple(_row_group_rows(metadata)),
         key_value_metadata=tuple(key_values[:MAX_KEYS]),
+    )
+
+
+def dataset_view(
+    files: Sequence[tuple[str, int]],
+    *,
+    title: str,
+    num_rows: int,
+    num_columns: int,
+    num_row_groups: int,
+    created_by: Sequence[str | None],
+    partitions: Sequence[str],
+    skipped: Sequence[tuple[str, str]],
+    warnings: Sequence[str],
+) -> View:
+    """The view of a dataset. `files`: names and sizes; `skipped`: names and reasons."""
+    writers = [writer for writer in created_by[:MAX_WARNINGS] if writer is not None]
+    facts = [Fact("hive folders", ", ".join(partitions) or "none")]
+    facts += [Fact("skipped", f"{name}: {reason}") for name, reason in skipped[:MAX_WARNINGS]]
+    if (more := len(skipped) - MAX_WARNINGS) > 0:
+        facts.append(Fact("skipped", f"{more:,} more"))
+    return View(
+        title=title,
+        subtitle=f"written by {', '.join(writers)}" if writers else "writer unknown",
+        num_files=len(files),
+        num_rows=num_rows,
+        num_columns=num_columns,
+        num_row_groups=num_row_groups,
+        size_bytes=sum(size for _, size in files),
+        parts=tuple(_largest(files, "file")),
+        facts=(*facts, *_warnings(warnings)),
     )
 
 
@@ -302,14 +351,7 @@ def _parts(metadata: FileMetaData, columns: _Columns, size_bytes: int) -> Iterat
         (node.name, int(columns.compressed_bytes[_leaves(node)].sum()))
         for node in metadata.schema.children
     ]
-    roots.sort(key=lambda root: -root[1])
-    named, others = roots[:MAX_NAMED_COLUMNS], roots[MAX_NAMED_COLUMNS:]
-    if len(others) == 1:
-        named, others = named[:-1], [*named[-1:], *others]
-    for ordinal, (name, part_bytes) in enumerate(named, start=1):
-        yield Part(name, part_bytes, "column", ordinal)
-    if others:
-        yield Part(f"{len(others):,} other columns", sum(size for _, size in others), "columns")
+    yield from _largest(roots, "column")
     chunks = metadata.chunks
     metadata_parts = {
         "page indexes": _total(chunks.offset_index_length) + _total(chunks.column_index_length),
@@ -321,6 +363,16 @@ def _parts(metadata: FileMetaData, columns: _Columns, size_bytes: int) -> Iterat
     rest_bytes = size_bytes - sum(size for _, size in roots) - sum(metadata_parts.values())
     if rest_bytes > 0:
         yield Part("other bytes", rest_bytes, "metadata")
+
+
+def _largest(sizes: Sequence[tuple[str, int]], noun: str) -> Iterator[Part]:
+    """The largest by name, largest first, and the others as one part."""
+    ordered = sorted(sizes, key=lambda named: -named[1])
+    count = MAX_NAMED if len(ordered) != MAX_NAMED + 1 else MAX_NAMED - 1
+    for ordinal, (name, size_bytes) in enumerate(ordered[:count], start=1):
+        yield Part(name, size_bytes, "named", ordinal)
+    if others := ordered[count:]:
+        yield Part(f"{len(others):,} other {noun}s", sum(size for _, size in others), "others")
 
 
 def _excess(parts: tuple[Part, ...], size_bytes: int) -> Iterator[Fact]:
@@ -355,9 +407,13 @@ def _facts(metadata: FileMetaData) -> Iterator[Fact]:
     if metadata.stated_num_rows != metadata.num_rows:
         stated = f"{metadata.stated_num_rows:,}, but the row groups have {metadata.num_rows:,}"
         yield Fact("the footer says num_rows is", stated, is_warning=True)
-    for warning in metadata.warnings[:MAX_WARNINGS]:
+    yield from _warnings(metadata.warnings)
+
+
+def _warnings(warnings: Sequence[str]) -> Iterator[Fact]:
+    for warning in warnings[:MAX_WARNINGS]:
         yield Fact("footer", warning, is_warning=True)
-    if (more := len(metadata.warnings) - MAX_WARNINGS) > 0:
+    if (more := len(warnings) - MAX_WARNINGS) > 0:
         yield Fact("footer", text.plural(more, "more warning"), is_warning=True)
 
 
