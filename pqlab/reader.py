@@ -15,8 +15,9 @@ from pqlab.io.footer import Cache, load_metadata
 from pqlab.io.pages import ChunkKey, PageStore
 from pqlab.io.source import Source, open_source
 from pqlab.limits import DEFAULT_LIMITS, Limits
+from pqlab.plan.columns import find_leaf
 from pqlab.plan.policy import IOPolicy
-from pqlab.plan.selection import Narrowed, Selection, find_leaf, find_row_group, narrow
+from pqlab.plan.selection import Narrowed, Selection, find_row_group, narrow
 
 if TYPE_CHECKING:
     import polars as pl

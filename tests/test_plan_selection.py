@@ -13,7 +13,9 @@ from pqlab.errors import SelectionError
 from pqlab.footer.metadata import FileMetaData
 from pqlab.io.footer import load_metadata
 from pqlab.io.source import open_source
-from pqlab.plan.selection import Selection, Slice, find_leaf, find_row_group, narrow
+from pqlab.plan.columns import find_leaf
+from pqlab.plan.picks import Slice
+from pqlab.plan.selection import Selection, find_row_group, narrow
 
 # leaf: 0 name, 1 address.name, 2 address.geo.lat, 3 address.geo.lon, 4 tags, 5 a.b, 6 a > b,
 # 7 twice, 8 twice

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import gc
 import io
 import os
@@ -22,7 +23,7 @@ from paged_files import ROW_GROUP_ROWS, VARIANTS, paged_file
 from polars.testing import assert_frame_equal, assert_series_equal
 
 import pqlab
-from pqlab.footer.metadata import FileMetaData, parse_file_metadata
+from pqlab.footer.metadata import FileMetaData, Present, parse_file_metadata
 from pqlab.io.source import open_source
 
 
@@ -417,6 +418,56 @@ def test_unknown_encodings_and_codecs_show_and_do_not_read() -> None:
         with pytest.raises(pqlab.UnsupportedError, match="50") as caught:
             file.read()
         assert caught.value.column == "x"
+
+
+def test_timestamps_that_nanoseconds_do_not_reach() -> None:
+    far = dt.datetime(3000, 1, 1, tzinfo=dt.UTC).replace(tzinfo=None)
+    table = pa.table({"t": pa.array([far, None], pa.timestamp("us"))})
+    data = written(table, use_deprecated_int96_timestamps=True)
+    with pqlab.open(data) as file:
+        assert file.leaves["physical_type"].to_list() == ["INT96"]
+        with pytest.raises(pqlab.CorruptError, match='int96_unit="us"') as caught:
+            file.read()
+        assert caught.value.column == "t"
+        assert file.read(int96_unit="us")["t"].to_list() == [far, None]
+        assert file.head(1, int96_unit="us")["t"].to_list() == [far]
+
+
+def test_text_that_is_not_utf8() -> None:
+    table = pa.table({"s": pa.array([b"\xff", b"ok"]).view(pa.binary())})
+    data = written(table.cast(pa.schema([("s", pa.string())]), safe=False))
+    with pqlab.open(data) as file:
+        with pytest.raises(pqlab.CorruptError, match='invalid_utf8="binary"'):
+            file.read()
+        assert file.read(invalid_utf8="binary")["s"].to_list() == [b"\xff", b"ok"]
+
+
+@pytest.mark.parametrize("has_index", [True, False])
+@pytest.mark.parametrize("said", ["nothing", "zero"])
+def test_a_dictionary_that_the_footer_does_not_place(
+    said: str, has_index: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As several writers do: data_page_offset is where the chunk, and so its dictionary, begins.
+    words = [f"word {number % 7}" for number in range(1000)]
+    data = written({"s": words}, write_page_index=has_index, data_page_size=500)
+    raw_chunk = pq.read_metadata(io.BytesIO(data)).row_group(0).column(0)
+    assert raw_chunk.has_dictionary_page
+
+    def parse(*args: Any, **options: Any) -> FileMetaData:
+        metadata = parse_file_metadata(*args, **options)
+        arrays = metadata.arrays()
+        arrays["chunks.data_page_offset"] = np.array([raw_chunk.dictionary_page_offset])
+        arrays["chunks.dictionary_page_offset"] = np.array([0])
+        if said == "nothing":
+            present = arrays["chunks.present"]
+            arrays["chunks.present"] = present & ~present.dtype.type(Present.DICTIONARY_PAGE_OFFSET)
+        return FileMetaData.from_arrays(arrays)
+
+    monkeypatch.setattr("pqlab.io.footer.parse_file_metadata", parse)
+    with pqlab.open(data) as file:
+        assert file.read()["s"].to_list() == words
+        assert file.read(rows=(500, 510))["s"].to_list() == words[500:510]
+        assert file.dictionary(0, "s").to_list() == words[:7]
 
 
 @pytest.mark.parametrize("variant", [0, 2])

@@ -18,16 +18,11 @@ from pqlab.io.footer import Cache, load_metadata
 from pqlab.io.listing import list_files
 from pqlab.io.source import FileSource, open_source
 from pqlab.limits import DEFAULT_LIMITS, Limits
+from pqlab.plan.columns import find_leaves
+from pqlab.plan.picks import ColumnPick, ordinals, row_range, to_ordinals
 from pqlab.plan.policy import IOPolicy
 from pqlab.plan.ranges import Ranges, intersect, union
-from pqlab.plan.selection import (
-    ColumnPick,
-    Selection,
-    find_leaves,
-    ordinals,
-    row_range,
-    to_ordinals,
-)
+from pqlab.plan.selection import Selection
 from pqlab.reader import ParquetFile
 
 if TYPE_CHECKING:

@@ -16,10 +16,11 @@ from pqlab.limits import DEFAULT_LIMITS, Limits
 from pqlab.plan.chunks import chunk_ranges
 from pqlab.plan.coalesce import coalesce
 from pqlab.plan.memory import estimate
+from pqlab.plan.picks import ordinals
 from pqlab.plan.plan import ChunkPlan, PageRun, Plan, RowGroupPlan
 from pqlab.plan.policy import IOPolicy
 from pqlab.plan.ranges import Range, Ranges, intersect, length, union
-from pqlab.plan.selection import Narrowed, ordinals
+from pqlab.plan.selection import Narrowed
 
 Pages: TypeAlias = npt.NDArray[np.void]  # rows of the page table (dtype PAGE), of one chunk
 ChunkPages: TypeAlias = Mapping[tuple[int, int], Pages]  # by (row group, leaf)
