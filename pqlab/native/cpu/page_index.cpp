@@ -1,5 +1,7 @@
 #include "page_index.hpp"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -345,8 +347,7 @@ class BulkReader {
   PageIndexResult read() {
     for_each_chunk(num_chunks_, threads_, chunks_, [this](u64 i) { count(i); });
     for (u64 i = 0; i < num_chunks_; ++i) first_[i + 1] += first_[i];
-    pages_ = static_cast<Page*>(std::malloc(std::max<u64>(first_[num_chunks_], 1) * sizeof(Page)));
-    if (pages_ == nullptr) throw std::bad_alloc();
+    pages_ = allocate(first_[num_chunks_]);
     std::unique_ptr<Page, decltype(&std::free)> guard(pages_, &std::free);
     for_each_chunk(num_chunks_, threads_, chunks_, [this](u64 i) { fill(i); });
     std::sort(refused_.begin(), refused_.end(),
@@ -357,6 +358,20 @@ class BulkReader {
 
  private:
   static constexpr u8 REFUSED = 255;  // in Page::known_from
+
+  // Large tables lie in huge pages, as numpy's arrays do: to touch 47 MB for the first time took
+  // 4 ms instead of 20, as long as the whole parse.
+  static Page* allocate(u64 num_pages) {
+    constexpr u64 HUGE_PAGE_BYTES = 2u << 20;
+    const u64 bytes = std::max<u64>(num_pages, 1) * sizeof(Page);
+    const bool large = bytes >= 2 * HUGE_PAGE_BYTES;
+    void* memory = nullptr;
+    if (posix_memalign(&memory, large ? HUGE_PAGE_BYTES : 64, bytes) != 0) throw std::bad_alloc();
+#ifdef MADV_HUGEPAGE
+    if (large) madvise(memory, bytes / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES, MADV_HUGEPAGE);
+#endif
+    return static_cast<Page*>(memory);
+  }
 
   const u8* data_;
   u64 size_;
