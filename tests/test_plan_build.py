@@ -174,6 +174,7 @@ def test_the_memory_estimate_holds() -> None:
         assert everything.memory_high_bytes >= taken * 0.9
         some = opened.select(rows=(0, 130)).plan()
         assert some.memory_low_bytes < everything.memory_low_bytes / 20
+        assert some.memory_high_bytes < everything.memory_high_bytes / 8
 
 
 def test_a_small_file_that_unfolds_is_refused_before_it_is_read() -> None:

@@ -124,13 +124,17 @@ def fetch_ahead(
     if len(parts) == 1:  # nothing to be ahead of: no thread
         yield parts[0], _waited(lambda: fetch_part(parts[0]), recording)
         return
-    with ThreadPoolExecutor(1, thread_name_prefix="pqlab-ahead") as pool:
+    pool = ThreadPoolExecutor(1, thread_name_prefix="pqlab-ahead")
+    try:
         waiting = [pool.submit(fetch_part, parts[0])]
         for part, following in zip_longest(parts, parts[1:]):
             fetched = _waited(waiting.pop().result, recording)
             if following is not None:
                 waiting.append(pool.submit(fetch_part, following))
             yield part, fetched
+    finally:
+        # After an error or an interrupt nobody waits for what is still under way.
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _waited(wait: Callable[[], Fetched], recording: Recording | None) -> Fetched:

@@ -158,7 +158,7 @@ def build(
         for chunk in group.chunks
         if chunk.runs and not chunk.resolved
     ]
-    memory = estimate(metadata, narrowed.leaves, narrowed.rows)
+    memory = estimate(metadata, narrowed.leaves, groups)
     warnings = []
     if memory.high_bytes > limits.read_bytes:
         warnings.append(
@@ -177,7 +177,7 @@ def build(
         unresolved_bytes=sum(
             min(
                 about_pages(metadata, chunk.row_group, chunk.leaf) * HEADER_WINDOW_BYTES,
-                sum(run.stop - run.start for run in chunk.runs),
+                chunk.wanted_bytes,
             )
             for chunk in unresolved
         ),

@@ -1,4 +1,4 @@
-"""How much memory a read takes, estimated from the footer alone."""
+"""How much memory a read takes, estimated from its plan and the footer."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from pqlab.footer.metadata import FileMetaData
 from pqlab.footer.schema import SchemaNode
-from pqlab.plan.ranges import Ranges, length
+from pqlab.plan.plan import RowGroupPlan
+from pqlab.plan.ranges import length
 
 # Decoded bytes of one value; strings and bytes are views of 16 bytes, beside the bytes themselves.
 _WIDTH = {
@@ -37,42 +38,47 @@ class Estimate(NamedTuple):
     source: str
 
 
-def estimate(metadata: FileMetaData, leaves: Sequence[int], rows: dict[int, Ranges]) -> Estimate:
-    """Decoded size of the half-open `rows` of each row group, in the given leaves.
+def estimate(
+    metadata: FileMetaData, leaves: Sequence[int], groups: Sequence[RowGroupPlan]
+) -> Estimate:
+    """Decoded size of what is planned of the row groups.
 
     A part of a row group is taken to hold its share of the values. The views of strings and bytes
-    point into decompressed pages: their bytes are at most what the chunk is uncompressed, whatever
+    point into decompressed pages: their bytes are at most what the pages are uncompressed, whatever
     a dictionary multiplies; only DELTA_BYTE_ARRAY unfolds, to what SizeStatistics say.
     """
-    if not leaves or not rows:
+    if not leaves or not groups:
         return Estimate(0, 0, "no values")
-    groups = np.fromiter(rows, np.int64, len(rows))
-    share = np.array([length(ranges) for ranges in rows.values()], np.float64)
-    share /= np.maximum(metadata.row_groups.num_rows[groups], 1)
+    ordinals = np.array([group.row_group for group in groups], np.int64)
+    share = np.array([length(group.rows) for group in groups], np.float64)
+    share /= np.maximum(metadata.row_groups.num_rows[ordinals], 1)
     nodes = [metadata.leaves[leaf] for leaf in leaves]
-    chunk_rows = groups[:, None] * metadata.num_leaves + np.array(leaves, np.int64)
-    values = np.maximum(metadata.chunks.num_values[chunk_rows], 0) * share[:, None]
+    rows = ordinals[:, None] * metadata.num_leaves + np.array(leaves, np.int64)
+    values = np.maximum(metadata.chunks.num_values[rows], 0) * share[:, None]
     low = float((values * np.array([_value_bytes(node) for node in nodes])).sum())
     has_views = np.array([node.physical_type == "BYTE_ARRAY" for node in nodes])
     if not has_views.any():
         return Estimate(int(low), int(low), "widths of values")
-    behind_views, source = _bytes_behind_views(metadata, chunk_rows[:, has_views].ravel())
-    return Estimate(int(low), int(low) + behind_views, f"widths of values, {source}")
+    sizes, source = _bytes_behind_views(metadata, rows[:, has_views])
+    for at in np.flatnonzero(share < 1).tolist():
+        read = [chunk.wanted_bytes for chunk in groups[at].chunks]
+        whole = np.maximum(metadata.chunks.total_compressed_size[rows[at]].astype(np.int64), 1)
+        sizes[at] *= np.minimum(np.array(read) / whole, 1)[has_views]
+    return Estimate(int(low), int(low + sizes.sum()), f"widths of values, {source}")
 
 
 def _bytes_behind_views(
-    metadata: FileMetaData, chunk_rows: npt.NDArray[np.int64]
-) -> tuple[int, str]:
+    metadata: FileMetaData, rows: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.float64], str]:
     chunks = metadata.chunks
-    sizes = np.maximum(chunks.total_uncompressed_size[chunk_rows].astype(np.int64), 0)
-    unfolds = (chunks.encodings[chunk_rows].astype(np.int64) & _DELTA_BYTE_ARRAY) != 0
-    source = "uncompressed sizes"
-    if unfolds.any():
-        stated = metadata.size_statistics(chunk_rows[unfolds]).unencoded_byte_array_data_bytes
-        sizes[unfolds] = np.maximum(sizes[unfolds], stated)
-        source += " and "
-        source += "SizeStatistics" if (stated >= 0).all() else "what DELTA_BYTE_ARRAY makes of them"
-    return int(sizes.sum(dtype=np.float64)), source
+    sizes = np.maximum(chunks.total_uncompressed_size[rows].astype(np.float64), 0)
+    unfolds = (chunks.encodings[rows].astype(np.int64) & _DELTA_BYTE_ARRAY) != 0
+    if not unfolds.any():
+        return sizes, "uncompressed sizes"
+    stated = metadata.size_statistics(rows[unfolds]).unencoded_byte_array_data_bytes
+    sizes[unfolds] = np.maximum(sizes[unfolds], stated)
+    more = "SizeStatistics" if (stated >= 0).all() else "what DELTA_BYTE_ARRAY makes of them"
+    return sizes, f"uncompressed sizes and {more}"
 
 
 def _value_bytes(leaf: SchemaNode) -> float:

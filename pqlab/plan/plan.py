@@ -45,6 +45,11 @@ class ChunkPlan(NamedTuple):
     resolved: bool
 
     @property
+    def wanted_bytes(self) -> int:
+        """Bytes of the runs."""
+        return sum(run.stop - run.start for run in self.runs)
+
+    @property
     def num_pages(self) -> int:
         """Data pages that are read; -1: unknown."""
         pages = [run.num_pages for run in self.runs if run.first_page >= 0]
@@ -161,7 +166,7 @@ class Plan:
                 _ranges_text(row_group.rows),
                 "?" if chunk.num_pages < 0 else f"{chunk.num_pages:,}",
                 f"{len(chunk.runs):,}",
-                text.size(sum(run.stop - run.start for run in chunk.runs)),
+                text.size(chunk.wanted_bytes),
             )
 
     def _more(self) -> Iterator[str]:
