@@ -153,7 +153,7 @@ def test_flipped_bytes_never_change_an_answer(tmp_path: Path) -> None:
     [file] = folder.iterdir()
     good = file.read_bytes()
     random = np.random.default_rng(500)
-    for position in random.integers(0, len(good), 500).tolist():
+    for flip, position in enumerate(random.integers(0, len(good), 500).tolist()):
         bad = bytearray(good)
         bad[position] ^= int(random.integers(1, 256))
         file.write_bytes(bad)
@@ -164,8 +164,9 @@ def test_flipped_bytes_never_change_an_answer(tmp_path: Path) -> None:
             assert np.array_equal(*columns), (position, field.name)
         assert cached.num_rows == parsed.num_rows
         assert cached.column_orders == parsed.column_orders
-        load(path, folder)
-        assert is_from_disk(load(path, folder)), position  # replaced
+        if flip % 25 == 0:  # each takes a write that is synced
+            load(path, folder)
+            assert is_from_disk(load(path, folder)), position  # replaced
 
 
 def unusable_folders(tmp_path: Path) -> dict[str, Path]:
