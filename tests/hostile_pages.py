@@ -1,0 +1,131 @@
+"""Mutates valid pages and reads them: run as a program, so that a crash is seen as one.
+
+`python hostile_pages.py SEED COUNT`: prints the outcomes, and per mutation nothing but what is
+wrong. The bytes of headers, levels, indices, compressed blocks and values are changed alike.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from decoding import chunk_range, metadata_of, read_columns
+from handmade import BIT_PACKED, RLE, Column, Page, file_of, packed, prefixed, repeated
+
+from pqlab.assemble.arrow import to_array, to_series
+from pqlab.errors import PqlabError
+from pqlab.limits import Limits
+
+ROWS = 700
+LIMITS = Limits(page_bytes=1 << 24, read_bytes=1 << 26)
+VIEWS = (pa.string_view(), pa.binary_view())
+
+
+def table(rng: np.random.Generator) -> pa.Table:
+    pick = rng.integers(0, 40, ROWS)
+    null = rng.random(ROWS) < 0.3
+    texts = [f"{'long enough for a buffer ' * (i % 3)}ü{i}" for i in range(40)]
+    decimals = pa.array([int(i) for i in pick], pa.int64()).cast(pa.decimal128(20, 0))
+    columns: dict[str, pa.Array] = {
+        "int8": pa.array(pick.astype(np.int8), mask=null),
+        "int64": pa.array(rng.integers(-(2**60), 2**60, ROWS)),
+        "double": pa.array(rng.random(ROWS), mask=null),
+        "bool": pa.array(pick < 20, mask=null),
+        "text": pa.array([texts[i] for i in pick], mask=null),
+        "binary": pa.array([texts[i].encode() for i in pick], pa.binary()),
+        "fixed": pa.array([bytes([i] * 14) for i in pick.tolist()], pa.binary(14)),
+        "time": pa.array(pick.astype(np.int64), pa.time64("us"), mask=null),
+        "decimal": decimals,
+    }
+    return pa.table(columns)
+
+
+def files(rng: np.random.Generator) -> list[bytes]:
+    made = []
+    codecs = ("none", "snappy", "gzip", "brotli", "zstd", "lz4")
+    for number, codec in enumerate(codecs):
+        for dictionary in (False, True):
+            sink = io.BytesIO()
+            options: dict[str, Any] = {
+                "compression": codec,
+                "use_dictionary": dictionary,
+                "data_page_version": "1.0" if (number + dictionary) % 2 else "2.0",
+                "data_page_size": 700,
+                "write_batch_size": 60,
+            }
+            pq.write_table(table(rng), sink, **options)
+            made.append(sink.getvalue())
+    flags = prefixed(repeated(1, 9, 1) + packed([1, 0] * 8, 1))
+    made.append(file_of(Column("BOOLEAN", [Page(flags, 20, RLE)] * 4)))
+    levels = bytes(rng.integers(0, 256, 8, np.uint8)) + bytes(rng.integers(0, 9, 300, np.uint8))
+    page = Page(levels, 64, level_encoding=BIT_PACKED)
+    made.append(file_of(Column("INT32", [page] * 3, optional=True)))
+    made.append(file_of(Column("INT96", [Page(bytes(12) * 20, 20)], optional=False)))
+    return made
+
+
+def mutate(rng: np.random.Generator, data: bytes, start: int, stop: int) -> bytes:
+    """Change, zero, swap or move some bytes of [start, stop)."""
+    out = bytearray(data)
+    for _ in range(int(rng.integers(1, 5))):
+        at = int(rng.integers(start, stop))
+        size = min(int(rng.integers(1, 9)), stop - at)
+        match int(rng.integers(0, 6)):
+            case 0:
+                out[at] = int(rng.integers(0, 256))
+            case 1:
+                out[at] ^= 1 << int(rng.integers(0, 8))
+            case 2:
+                out[at : at + size] = bytes(size)
+            case 3:
+                out[at : at + size] = b"\xff" * size
+            case 4:
+                out[at : at + size] = rng.bytes(size)
+            case _:
+                other = int(rng.integers(start, stop - size + 1))
+                out[at : at + size] = out[other : other + size]
+    return bytes(out)
+
+
+def read(data: bytes, leaf: int, workers: int) -> str:
+    try:
+        column = read_columns(data, [leaf], workers=workers, limits=LIMITS)[0]
+    except PqlabError as error:
+        if "row_group" not in error.place and type(error).__name__ != "LimitError":
+            raise
+        return type(error).__name__
+    array = to_array(column)
+    if not pa.types.is_decimal(array.type):
+        array.validate(full=True)
+    if len(array) != ROWS and array.type in VIEWS:
+        raise AssertionError(f"{len(array)} rows")
+    to_series(column)
+    return "values"
+
+
+def main(seed: int, count: int) -> None:
+    rng = np.random.default_rng(seed)
+    outcomes: Counter[str] = Counter()
+    whole = files(rng)
+    places = [
+        (data, leaf, *chunk_range(metadata, 0, leaf))
+        for data in whole
+        for metadata in [metadata_of(data)]
+        for leaf in range(metadata.num_leaves)
+    ]
+    for number in range(count):
+        data, leaf, start, stop = places[int(rng.integers(len(places)))]
+        try:
+            outcomes[read(mutate(rng, data, start, stop), leaf, 1 + number % 2)] += 1
+        except Exception as error:  # noqa: BLE001 (what must not happen is counted, too)
+            outcomes[f"{type(error).__name__}: {error}"] += 1
+    print(dict(outcomes))  # noqa: T201
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]))
