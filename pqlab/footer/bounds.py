@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import lru_cache
+from typing import NamedTuple, Self
 
 import numpy as np
 import polars as pl
 
 from pqlab.footer.names import names_of
 from pqlab.footer.page_table import BoundsState
-from pqlab.footer.schema import SchemaNode
-from pqlab.footer.types import SortOrder, sort_order
+from pqlab.footer.schema import LogicalType, SchemaNode
+from pqlab.footer.types import SortOrder, TypeKey, leaf_sort_order, type_key
 from pqlab.footer.values import TEXT_FORMAT, Spans, ValueCheck, text_format
 
 Version = tuple[int, int, int]
@@ -51,9 +52,10 @@ def parse_created_by(created_by: str | None) -> Writer:
 
 
 class Case(NamedTuple):
-    """What the rules of trust look at: a leaf, how it compares, its column order, the writer."""
+    """What the rules of trust look at: a leaf's type, how it compares, its order, the writer."""
 
-    leaf: SchemaNode
+    physical_type: str
+    annotation: LogicalType | None
     order: SortOrder
     column_order: str | None
     writer: Writer
@@ -69,12 +71,11 @@ class Rule(NamedTuple):
 
 
 def _is_bytes(case: Case) -> bool:
-    return case.leaf.physical_type in ("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY")
+    return case.physical_type in ("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY")
 
 
 def _is_decimal(case: Case) -> bool:
-    annotation = case.leaf.annotation
-    return annotation is not None and annotation.kind == "DECIMAL"
+    return case.annotation is not None and case.annotation.kind == "DECIMAL"
 
 
 RULES: tuple[Rule, ...] = (
@@ -162,9 +163,11 @@ class BoundsTrust:
     legacy_reason: str | None
 
 
-def bounds_trust(leaf: SchemaNode, column_order: str | None, writer: Writer) -> BoundsTrust:
-    """Apply `RULES` to one leaf; the first rule that holds gives the reason."""
-    case = Case(leaf, sort_order(leaf), column_order, writer)
+@lru_cache(4096)
+def bounds_trust(key: TypeKey, column_order: str | None, writer: Writer) -> BoundsTrust:
+    """Apply `RULES` to leaves of this type; the first rule that holds gives the reason."""
+    physical_type, annotation, _ = key
+    case = Case(physical_type, annotation, leaf_sort_order(*key), column_order, writer)
     held = [rule for rule in RULES if rule.holds(case)]
     return BoundsTrust(
         order=case.order,
@@ -172,6 +175,42 @@ def bounds_trust(leaf: SchemaNode, column_order: str | None, writer: Writer) -> 
         value_reason=next((rule.reason for rule in held if rule.value), None),
         legacy_reason=next((rule.reason for rule in held if rule.legacy), None),
     )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LeafBounds:
+    """What bounds need to know of every leaf, as arrays by its ordinal.
+
+    `formats`: its `TEXT_FORMAT`; `value_trusted`, `legacy_trusted`: no rule speaks against
+    `min_value` and `max_value`, against the deprecated `min` and `max`; `nan_is_bound`.
+    """
+
+    formats: np.ndarray
+    value_trusted: np.ndarray
+    legacy_trusted: np.ndarray
+    nan_is_bound: np.ndarray
+
+    @classmethod
+    def of(
+        cls,
+        leaves: Sequence[SchemaNode],
+        column_orders: Sequence[str | None],
+        created_by: str | None,
+    ) -> Self:
+        """Of these leaves, with the ColumnOrder of each, in a file of that writer."""
+        kinds: dict[tuple[TypeKey, str | None], int] = {}
+        which = [
+            kinds.setdefault((type_key(leaf), order), len(kinds))
+            for leaf, order in zip(leaves, column_orders, strict=True)
+        ]
+        writer = parse_created_by(created_by)
+        trust = [bounds_trust(key, order, writer) for key, order in kinds]
+        return cls(
+            np.array([text_format(key) for key, _ in kinds], TEXT_FORMAT)[which],
+            np.array([item.value_reason is None for item in trust], np.bool_)[which],
+            np.array([item.legacy_reason is None for item in trust], np.bool_)[which],
+            np.array([item.nan_is_bound for item in trust], np.bool_)[which],
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -190,21 +229,16 @@ class Bounds:
 _STATE_NAMES = {state.value: state.name.lower() for state in BoundsState}
 
 
-def bounds_columns(
-    bounds: Bounds, leaves: Sequence[SchemaNode], trust: Sequence[BoundsTrust]
-) -> dict[str, pl.Series]:
+def bounds_columns(bounds: Bounds, of_leaf: LeafBounds) -> dict[str, pl.Series]:
     """`bounds_state`, `min_bytes`, `max_bytes`, `min_text`, `max_text` of every row.
 
     Bounds that the file states are untrusted if a rule of trust says so, if one is no value of its
     type (of the wrong length, say), or if one is a NaN where that is no bound.
     """
-    keys = [(leaf.physical_type or "", leaf.annotation, leaf.type_length) for leaf in leaves]
-    formats = np.array([text_format(key) for key in keys], TEXT_FORMAT)
-    min_text, min_check = bounds.min.text(bounds.leaf, formats)
-    max_text, max_check = bounds.max.text(bounds.leaf, formats)
-    state = _states(bounds, trust, min_check, max_check)
+    min_text, min_check = bounds.min.text(bounds.leaf, of_leaf.formats)
+    max_text, max_check = bounds.max.text(bounds.leaf, of_leaf.formats)
     return {
-        "bounds_state": names_of(state, _STATE_NAMES),
+        "bounds_state": names_of(_states(bounds, of_leaf, (min_check, max_check)), _STATE_NAMES),
         "min_bytes": bounds.min.binary(),
         "max_bytes": bounds.max.binary(),
         "min_text": min_text,
@@ -212,21 +246,19 @@ def bounds_columns(
     }
 
 
-def _states(bounds: Bounds, trust: Sequence[BoundsTrust], *checks: np.ndarray) -> np.ndarray:
+def _states(bounds: Bounds, of_leaf: LeafBounds, checks: Sequence[np.ndarray]) -> np.ndarray:
     """`BoundsState` of every row (uint8)."""
     state = bounds.state.astype(np.uint8)
-    for stated, reasons in (
-        (BoundsState.PRESENT, [item.value_reason for item in trust]),
-        (BoundsState.DEPRECATED, [item.legacy_reason for item in trust]),
+    for stated, trusted in (
+        (BoundsState.PRESENT, of_leaf.value_trusted),
+        (BoundsState.DEPRECATED, of_leaf.legacy_trusted),
     ):
-        distrusted = np.array([reason is not None for reason in reasons])
-        if distrusted.any():
-            state[(state == stated) & distrusted[bounds.leaf]] = BoundsState.UNTRUSTED
-    nan_is_bound = np.array([item.nan_is_bound for item in trust])
+        if not trusted.all():
+            state[(state == stated) & ~trusted[bounds.leaf]] = BoundsState.UNTRUSTED
     for check in checks:
         if check.max(initial=0) <= ValueCheck.VALUE:
             continue
-        is_nan = (check == ValueCheck.NOT_A_NUMBER) & ~nan_is_bound[bounds.leaf]
+        is_nan = (check == ValueCheck.NOT_A_NUMBER) & ~of_leaf.nan_is_bound[bounds.leaf]
         is_stated = (state == BoundsState.PRESENT) | (state == BoundsState.DEPRECATED)
         state[((check == ValueCheck.NO_VALUE) | is_nan) & is_stated] = BoundsState.UNTRUSTED
     return state

@@ -13,10 +13,8 @@ import polars as pl
 from pqlab.footer import frame_columns, names
 from pqlab.footer.bounds import (
     Bounds,
-    BoundsTrust,
+    LeafBounds,
     bounds_columns,
-    bounds_trust,
-    parse_created_by,
 )
 from pqlab.footer.details import StatisticsTable
 from pqlab.footer.metadata import FileMetaData, Present
@@ -35,7 +33,7 @@ from pqlab.footer.page_table import (
 )
 from pqlab.footer.schema import SchemaNode
 from pqlab.footer.series import flag_pair, int64, known, nullable, ratio, tristate
-from pqlab.footer.types import polars_type
+from pqlab.footer.types import polars_type, type_key
 from pqlab.footer.values import Spans, typed_values
 
 Ordinals = Sequence[int] | np.ndarray
@@ -125,8 +123,8 @@ def column_chunks_frame(
     encodings = of("data_page_encodings")
     physical_types = pl.Series([node.physical_type for node in metadata.leaves], dtype=pl.String)
     statistics = metadata.statistics(rows)
-    trust = leaf_trust(metadata)
-    bounds = _chunk_bounds(metadata, statistics, leaf, trust)
+    of_leaf = leaf_bounds(metadata)
+    bounds = _chunk_bounds(metadata, statistics, leaf, of_leaf)
     series = {
         "row_group": pl.Series(row_group),
         "column": _column_names(metadata).gather(leaf),
@@ -143,7 +141,7 @@ def column_chunks_frame(
         "total_compressed_size": int64(of("total_compressed_size")),
         "total_uncompressed_size": int64(of("total_uncompressed_size")),
         "compression_ratio": ratio(of("total_uncompressed_size"), of("total_compressed_size")),
-        **bounds_columns(bounds, metadata.leaves, trust),
+        **bounds_columns(bounds, of_leaf),
         "is_min_value_exact": tristate(statistics.is_min_value_exact),
         "is_max_value_exact": tristate(statistics.is_max_value_exact),
         "dictionary_page_offset": where("dictionary_page_offset", Present.DICTIONARY_PAGE_OFFSET),
@@ -184,7 +182,7 @@ def pages_frame(metadata: FileMetaData, page_table: PageTable) -> pl.DataFrame:
         "codec": names.names_of(_page_codecs(metadata, row_group, leaf), names.CODECS),
         "compressed_page_size": known(body),
         "compression_ratio": ratio(pages["uncompressed_page_size"], body),
-        **bounds_columns(bounds, metadata.leaves, leaf_trust(metadata)),
+        **bounds_columns(bounds, leaf_bounds(metadata)),
         "is_min_value_exact": flag_pair(flags, MIN_EXACT, MIN_INEXACT),
         "is_max_value_exact": flag_pair(flags, MAX_EXACT, MAX_INEXACT),
         "is_compressed": nullable(flags & IS_COMPRESSED != 0, from_header),
@@ -203,53 +201,34 @@ def statistics_frame(
     are null where the bytes are not a value of the type; `bounds_state` says what they are worth.
     """
     node = metadata.leaves[leaf]
+    of_leaf = LeafBounds.of([node], [metadata.column_orders[leaf]], metadata.created_by)
     rows = np.arange(metadata.num_row_groups, dtype=np.int64) * metadata.num_leaves + leaf
-    present = metadata.chunks.present[rows]
-    statistics = metadata.statistics(rows)
-    trust = leaf_trust(metadata)
-    bounds = _chunk_bounds(metadata, statistics, np.full(len(rows), leaf, np.int32), trust)
-    group = pl.Series(np.arange(len(rows), dtype=np.int32))
+    chunks, statistics = metadata.chunks, metadata.statistics(rows)
+    present = chunks.present[rows]
+    unknown = pl.Series(dtype=pl.Int64).extend_constant(None, len(rows))
     series = {
-        "row_group": group,
-        "page": pl.Series(dtype=pl.Int32).extend_constant(None, len(rows)),
-        "num_values": int64(metadata.chunks.num_values[rows]),
-        "null_count": nullable(metadata.chunks.null_count[rows], _has(present, Present.NULL_COUNT)),
+        "row_group": pl.Series(np.arange(len(rows), dtype=np.int32)),
+        "page": unknown,
+        "num_values": int64(chunks.num_values[rows]),
+        "null_count": nullable(chunks.null_count[rows], _has(present, Present.NULL_COUNT)),
         "distinct_count": nullable(
-            metadata.chunks.distinct_count[rows], _has(present, Present.DISTINCT_COUNT)
+            chunks.distinct_count[rows], _has(present, Present.DISTINCT_COUNT)
         ),
         "nan_count": nullable(statistics.nan_count, _has(present, Present.NAN_COUNT)),
         "is_min_value_exact": tristate(statistics.is_min_value_exact),
         "is_max_value_exact": tristate(statistics.is_max_value_exact),
     }
-    frame = _statistics(metadata, node, bounds, series)
+    bounds = _chunk_bounds(metadata, statistics, np.zeros(len(rows), np.int32), of_leaf)
+    frame = _statistics(node, bounds, of_leaf, series)
     if page_table is None:
         return frame
-    pages = page_table.pages[(page_table.pages["leaf"] == leaf) & (page_table.pages["page"] >= 0)]
-    flags = np.ascontiguousarray(pages["flags"])
-    unknown = pl.Series(dtype=pl.Int64).extend_constant(None, len(pages))
-    series = {
-        "row_group": pl.Series(pages["row_group"]),
-        "page": pl.Series(pages["page"]),
-        "num_values": known(pages["num_values"]),
-        "null_count": known(pages["num_nulls"]),
-        "distinct_count": unknown,
-        "nan_count": unknown,
-        "is_min_value_exact": flag_pair(flags, MIN_EXACT, MIN_INEXACT),
-        "is_max_value_exact": flag_pair(flags, MAX_EXACT, MAX_INEXACT),
-    }
-    of_pages = _statistics(
-        metadata, node, page_bounds(PageTable(pages, page_table.statistics)), series
-    )
+    of_pages = _page_statistics(node, of_leaf, page_table)
     return pl.concat([frame, of_pages]).sort("row_group", maintain_order=True)
 
 
-def leaf_trust(metadata: FileMetaData) -> tuple[BoundsTrust, ...]:
-    """What the bounds of every leaf are worth in this file."""
-    writer = parse_created_by(metadata.created_by)
-    return tuple(
-        bounds_trust(leaf, order, writer)
-        for leaf, order in zip(metadata.leaves, metadata.column_orders, strict=True)
-    )
+def leaf_bounds(metadata: FileMetaData) -> LeafBounds:
+    """What the bounds of every leaf are worth in this file, and how they read."""
+    return LeafBounds.of(metadata.leaves, metadata.column_orders, metadata.created_by)
 
 
 def page_bounds(page_table: PageTable) -> Bounds:
@@ -294,16 +273,32 @@ _KNOWN_FROM = {
 }
 
 
+def _page_statistics(node: SchemaNode, of_leaf: LeafBounds, page_table: PageTable) -> pl.DataFrame:
+    pages = page_table.pages
+    pages = pages[(pages["leaf"] == node.leaf) & (pages["page"] >= 0)].copy()
+    pages["leaf"] = 0  # of `of_leaf`
+    flags = np.ascontiguousarray(pages["flags"])
+    unknown = pl.Series(dtype=pl.Int64).extend_constant(None, len(pages))
+    series = {
+        "row_group": pl.Series(pages["row_group"]),
+        "page": pl.Series(pages["page"]),
+        "num_values": known(pages["num_values"]),
+        "null_count": known(pages["num_nulls"]),
+        "distinct_count": unknown,
+        "nan_count": unknown,
+        "is_min_value_exact": flag_pair(flags, MIN_EXACT, MIN_INEXACT),
+        "is_max_value_exact": flag_pair(flags, MAX_EXACT, MAX_INEXACT),
+    }
+    bounds = page_bounds(PageTable(pages, page_table.statistics))
+    return _statistics(node, bounds, of_leaf, series)
+
+
 def _statistics(
-    metadata: FileMetaData, node: SchemaNode, bounds: Bounds, series: dict[str, pl.Series]
+    node: SchemaNode, bounds: Bounds, of_leaf: LeafBounds, series: dict[str, pl.Series]
 ) -> pl.DataFrame:
-    columns = bounds_columns(bounds, metadata.leaves, leaf_trust(metadata))
-    series["bounds_state"] = columns["bounds_state"]
-    key = (node.physical_type or "", node.annotation, node.type_length)
-    typed = [
-        typed_values(bounds.min, key).alias("min"),
-        typed_values(bounds.max, key).alias("max"),
-    ]
+    series["bounds_state"] = bounds_columns(bounds, of_leaf)["bounds_state"]
+    key = type_key(node)
+    typed = [typed_values(bounds.min, key).alias("min"), typed_values(bounds.max, key).alias("max")]
     before = frame_columns.build(frame_columns.STATISTICS_BEFORE, series)
     after = frame_columns.build(frame_columns.STATISTICS_AFTER, series)
     return pl.concat([before, pl.DataFrame(typed), after], how="horizontal")
@@ -374,7 +369,7 @@ def _chunk_bounds(
     metadata: FileMetaData,
     statistics: StatisticsTable,
     leaf: np.ndarray,
-    trust: Sequence[BoundsTrust],
+    of_leaf: LeafBounds,
 ) -> Bounds:
     """`min_value` and `max_value`, else the deprecated `min` and `max`.
 
@@ -382,9 +377,7 @@ def _chunk_bounds(
     """
     has_value = _has(statistics.present, Present.MIN_VALUE | Present.MAX_VALUE)
     has_legacy = _has(statistics.present, Present.MIN | Present.MAX)
-    is_legacy_better = np.array(
-        [item.value_reason is not None and item.legacy_reason is None for item in trust]
-    )
+    is_legacy_better = of_leaf.legacy_trusted & ~of_leaf.value_trusted
     if is_legacy_better.any():
         has_value &= ~(has_legacy & is_legacy_better[leaf])
     state = np.where(has_value, np.uint8(BoundsState.PRESENT), np.uint8(BoundsState.ABSENT))

@@ -125,17 +125,17 @@ def layout_frame(
 def _chunk_spans(metadata: FileMetaData) -> tuple[np.ndarray, np.ndarray]:
     """Where every chunk's pages begin, and how many bytes they are (int64, a row per chunk).
 
-    They begin with the dictionary page where the footer says that there is one (an offset of 0,
-    or behind the data pages, says nothing). A chunk in another file, or without its metadata, has
-    size 0.
+    They begin with the dictionary page where the footer says that there is one: an offset of 0,
+    or behind the data pages, says nothing; without data pages their own offset may be left at 0.
+    A chunk in another file, or without its metadata, has size 0.
     """
     chunks = metadata.chunks
     data = chunks.data_page_offset.astype(np.int64)
     dictionary = chunks.dictionary_page_offset.astype(np.int64)
-    begins = np.where((dictionary > 0) & (dictionary < data), dictionary, data)
-    is_here = (chunks.present & int(Present.META_DATA | Present.FILE_PATH)) == int(
-        Present.META_DATA
-    )
+    is_first = (dictionary > 0) & ((dictionary < data) | (data < _MAGIC_BYTES))
+    begins = np.where(is_first, dictionary, data)
+    where = chunks.present & np.uint32(Present.META_DATA | Present.FILE_PATH)
+    is_here = where == Present.META_DATA
     return begins, np.where(is_here, chunks.total_compressed_size.astype(np.int64), 0)
 
 

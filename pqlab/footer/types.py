@@ -17,6 +17,7 @@ import pyarrow as pa
 from pqlab.footer.schema import LogicalType, SchemaNode
 
 Int96Unit = Literal["ns", "us"]
+TypeKey = tuple[str, LogicalType | None, int | None]  # physical type, annotation, type length
 ArrowTypeOf = Callable[[str, LogicalType], pa.DataType | None]
 
 # DECIMAL of more digits stays as its bytes.
@@ -169,7 +170,8 @@ def _polars_type(arrow: pa.DataType) -> pl.DataType:
     return pl.Series(pl.from_arrow(pa.nulls(0, arrow))).dtype
 
 
-def _key(leaf: SchemaNode) -> tuple[str, LogicalType | None, int | None]:
+def type_key(leaf: SchemaNode) -> TypeKey:
+    """All that a leaf's type depends on."""
     if leaf.physical_type is None:
         raise TypeError(f"{leaf.column!r} is a group: only leaves have values")
     return leaf.physical_type, leaf.annotation, leaf.type_length
@@ -180,7 +182,7 @@ def arrow_type(leaf: SchemaNode, int96_unit: Int96Unit = "ns") -> pa.DataType:
 
     Strings and bytes are views; TIME and TIMESTAMP keep the file's unit.
     """
-    return leaf_arrow_type(*_key(leaf), int96_unit)
+    return leaf_arrow_type(*type_key(leaf), int96_unit)
 
 
 def polars_type(leaf: SchemaNode, int96_unit: Int96Unit = "ns") -> pl.DataType:
@@ -201,8 +203,3 @@ def leaf_sort_order(
     if annotation.kind == "INTEGER" and not annotation.is_signed:
         return SortOrder.UNSIGNED
     return row.order
-
-
-def sort_order(leaf: SchemaNode) -> SortOrder:
-    """How the values of a leaf compare."""
-    return leaf_sort_order(*_key(leaf))

@@ -16,11 +16,8 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from pqlab.footer.schema import LogicalType
-from pqlab.footer.types import leaf_arrow_type
+from pqlab.footer.types import TypeKey, leaf_arrow_type
 from pqlab.native import _native
-
-TypeKey = tuple[str, LogicalType | None, int | None]  # physical type, annotation, type length
 
 # The layout of `struct TextFormat` in pqlab/native/cpu/value_text.hpp: how a leaf's values read.
 TEXT_FORMAT = np.dtype(
