@@ -2,7 +2,8 @@
 #include "footer.hpp"
 
 #include "footer_chunk.hpp"
-#include "footer_shape.hpp"
+#include "footer_details.hpp"
+#include "footer_predict.hpp"
 
 namespace pq {
 namespace {
@@ -16,7 +17,7 @@ class RowGroupsReader {
       : in_(in),
         footer_(footer),
         num_leaves_(footer.schema.num_leaves()),
-        predictor_(num_leaves_, predict ? footer.num_row_groups : 0),
+        predictor_(footer.schema, predict),
         plain_(in, footer.schema, no_layout_),
         learning_(in, footer.schema, layout_) {}
 
@@ -41,15 +42,12 @@ class RowGroupsReader {
     u32 seen = 0;
     for (ThriftField field; in_.next_field(field);) {
       if (!in_.accept(owner, field)) continue;
-      if (field.id == 1 && (seen & 2)) {
-        in_.corrupt(owner, 1, "is there twice", field.position);
-      }
-      seen |= 1u << field.id;
+      in_.mark(owner, field, seen);
       switch (field.id) {
         case 1: read_columns(field); break;
         case 2: in_.read_size(owner, field, cells[GROUP_TOTAL_BYTE_SIZE]); break;
         case 3: in_.read_size(owner, field, cells[GROUP_NUM_ROWS]); break;
-        case 4: cells[GROUP_NUM_SORTING_COLUMNS] = skip_sorting_columns(field); break;
+        case 4: cells[GROUP_NUM_SORTING_COLUMNS] = count_sorting_columns(field); break;
         case 5: in_.read_size(owner, field, cells[GROUP_FILE_OFFSET]); break;
         case 6: in_.read_size(owner, field, cells[GROUP_TOTAL_COMPRESSED_SIZE]); break;
         case 7: in_.read_size(owner, field, cells[GROUP_ORDINAL]); break;
@@ -65,11 +63,11 @@ class RowGroupsReader {
     footer_.row_groups.next_row();
   }
 
-  i64 skip_sorting_columns(const ThriftField& field) {
-    u64 size = 0;
-    if (!in_.read_list(spec::ROW_GROUP, field, size)) return 0;
-    for (u64 i = 0; i < size && in_.ok(); ++i) in_.skip(ThriftType::STRUCT);
-    return static_cast<i64>(size);
+  i64 count_sorting_columns(const ThriftField& field) {
+    i64 count = 0;
+    in_.read_optional(
+        field, [&] { count = static_cast<i64>(read_sorting_column_list(in_, field).size()); });
+    return count;
   }
 
   void read_columns(const ThriftField& field) {
@@ -91,16 +89,13 @@ class RowGroupsReader {
   void walk(u64 leaf) {
     in_.leaf = static_cast<i64>(leaf);
     i64 row[CHUNK_COLUMNS] = {};
-    const u64 start = in_.position;
-    if (predictor_.should_learn(leaf, static_cast<u64>(in_.row_group))) {
+    if (predictor_.should_learn(leaf)) {
       const u64 warnings = in_.num_warnings;
-      layout_.begin(start);
+      layout_.begin(in_.position);
       learning_.read(row);
       Shape shape;
-      if (in_.num_warnings == warnings && layout_.finish(in_.position, row, shape)) {
-        predictor_.learn(leaf, std::move(shape), start);
-      } else {
-        predictor_.forget(leaf);
+      if (in_.num_warnings == warnings && layout_.finish(in_, row, shape)) {
+        predictor_.learn(leaf, std::move(shape));
       }
     } else {
       plain_.read(row);
@@ -111,7 +106,7 @@ class RowGroupsReader {
   FooterReader& in_;
   Footer& footer_;
   const u64 num_leaves_;
-  ShapePredictor predictor_;
+  ChunkPredictor predictor_;
   NoLayout no_layout_;
   ShapeLayout layout_;
   ChunkWalker<NoLayout> plain_;
@@ -157,19 +152,21 @@ void read_column_orders(FooterReader& in, const ThriftField& field, Footer& foot
   footer.column_orders = std::move(orders);
 }
 
-void skip_key_value_metadata(FooterReader& in, const ThriftField& field) {
+// False: it is not a list of structs, and was skipped.
+bool check_key_value_metadata(FooterReader& in, const ThriftField& field) {
   u64 size = 0;
-  if (!in.read_list(spec::FILE_META_DATA, field, size)) return;
+  if (!in.read_list(spec::FILE_META_DATA, field, size)) return false;
   for (u64 i = 0; i < size && in.ok(); ++i) {
     const u64 start = in.position;
     u32 seen = 0;
     for (ThriftField entry; in.next_field(entry);) {
       if (!in.accept(spec::KEY_VALUE, entry)) continue;
-      seen |= 1u << entry.id;
+      in.mark(spec::KEY_VALUE, entry, seen);
       in.read_binary();
     }
     in.check_complete(spec::KEY_VALUE, seen, start);
   }
+  return true;
 }
 
 }  // namespace
@@ -190,10 +187,7 @@ void read_footer(FooterReader& in, const FooterLimits& limits, bool predict, Foo
   ThriftField row_groups;
   for (ThriftField field; in.next_field(field);) {
     if (!in.accept(owner, field)) continue;
-    if ((field.id == 2 || field.id == 4) && (seen >> field.id & 1)) {
-      in.corrupt(owner, field.id, "is there twice", field.position);
-    }
-    seen |= 1u << field.id;
+    in.mark(owner, field, seen);
     switch (field.id) {
       case 1: footer.version = in.read_enum(owner, field); break;
       case 2: {
@@ -214,9 +208,9 @@ void read_footer(FooterReader& in, const FooterLimits& limits, bool predict, Foo
         break;
       case 5: {
         const u64 start = in.position;
-        if (in.read_optional(field, [&] { skip_key_value_metadata(in, field); })) {
-          footer.key_value_metadata = start;
-        }
+        in.read_optional(field, [&] {
+          if (check_key_value_metadata(in, field)) footer.key_value_metadata = start;
+        });
         break;
       }
       case 6:

@@ -16,7 +16,7 @@ using Bytes = nb::ndarray<const u8, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Positions = nb::ndarray<const u64, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 template <class T>
-nb::object numpy(Buffer&& data, u64 size) {
+nb::object numpy(OwnedBytes&& data, u64 size) {
   u8* raw = data.release();
   nb::capsule owner(raw, [](void* pointer) noexcept { std::free(pointer); });
   return nb::cast(nb::ndarray<nb::numpy, const T, nb::ndim<1>>(raw, {size}, owner));
@@ -27,11 +27,11 @@ nb::object numpy(NarrowColumn& column) {
   if (constant) {
     column.capacity = column.size = 1;
     column.width = 8;
-    column.data = allocate(8);
+    column.data = allocate_bytes(8);
     std::memcpy(column.data.get(), &column.first, 8);
     return numpy<i64>(std::move(column.data), 1);
   }
-  Buffer data = std::move(column.data);
+  OwnedBytes data = std::move(column.data);
   const u64 size = column.size;
   if (column.is_signed) {
     switch (column.width) {
@@ -51,7 +51,7 @@ nb::object numpy(NarrowColumn& column) {
 
 template <class T>
 nb::object numpy(const std::vector<T>& values) {
-  Buffer data = allocate(values.size() * sizeof(T));
+  OwnedBytes data = allocate_bytes(values.size() * sizeof(T));
   if (!values.empty()) std::memcpy(data.get(), values.data(), values.size() * sizeof(T));
   return numpy<T>(std::move(data), values.size());
 }

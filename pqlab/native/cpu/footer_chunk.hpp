@@ -5,11 +5,13 @@
 
 namespace pq {
 
-// Hears where the chunk's varying parts lie; footer_shape.hpp has one that learns a shape. This
-// one does not listen.
+// Hears where the chunk's varying parts lie; footer_shape.hpp has one that learns shapes. This one
+// does not listen.
 struct NoLayout {
   void varint(u64, u64, const ThriftField&, int, i64) {}
-  void bytes(const ThriftSpan&) {}
+  void bytes(u64, u64) {}
+  void path(u64, u64) {}
+  void statistics(u64) {}
 };
 
 constexpr int NOT_STORED = -1;  // a varint that no column keeps
@@ -33,7 +35,7 @@ class ChunkWalker {
     u32 seen = 0;
     for (ThriftField field; in_.next_field(field);) {
       if (!in_.accept(owner, field)) continue;
-      mark(owner, field, seen);
+      in_.mark(owner, field, seen);
       switch (field.id) {
         case 1: binary(HAS_FILE_PATH); break;
         case 2: number(owner, field, NOT_STORED); break;
@@ -64,7 +66,7 @@ class ChunkWalker {
     u32 seen = 0;
     for (ThriftField field; in_.next_field(field);) {
       if (!in_.accept(owner, field)) continue;
-      mark(owner, field, seen);
+      in_.mark(owner, field, seen);
       switch (field.id) {
         case 1: read_type(field); break;
         case 2: read_encodings(field); break;
@@ -101,15 +103,10 @@ class ChunkWalker {
     in_.check_complete(owner, seen, start);
   }
 
-  void mark(const StructSpec& owner, const ThriftField& field, u32& seen) {
-    if (seen >> field.id & 1) {
-      in_.warn(field_name(owner, field.id), "is there twice; the last one counts", field.position);
-    }
-    seen |= 1u << field.id;
-  }
-
   void binary(i64 bit) {
-    layout_.bytes(in_.read_binary());
+    const u64 start = in_.position;
+    in_.read_binary();
+    layout_.bytes(start, in_.position);
     present_ |= bit;
   }
 
@@ -163,6 +160,7 @@ class ChunkWalker {
         same = same_name(path_[i], element);
       }
     }
+    layout_.path(start, in_.position);
     if (!same && in_.ok()) {
       in_.warn("ColumnMetaData.path_in_schema", "names another column than the schema", start);
     }
@@ -178,6 +176,7 @@ class ChunkWalker {
     const u64 start = in_.position;
     present_ &= ~STATISTICS_BITS;
     row_[CHUNK_NULL_COUNT] = row_[CHUNK_DISTINCT_COUNT] = row_[CHUNK_STATISTICS_POSITION] = 0;
+    layout_.statistics(start);
     const bool good = in_.read_optional(outer, [&] { read_statistics_fields(); });
     if (good) {
       present_ |= HAS_STATISTICS;
@@ -193,7 +192,7 @@ class ChunkWalker {
     u32 seen = 0;
     for (ThriftField field; in_.next_field(field);) {
       if (!in_.accept(owner, field)) continue;
-      mark(owner, field, seen);
+      in_.mark(owner, field, seen);
       switch (field.id) {
         case 1: binary(HAS_MAX); break;
         case 2: binary(HAS_MIN); break;
@@ -222,7 +221,7 @@ class ChunkWalker {
       ThriftField count_field;
       for (ThriftField field; in_.next_field(field);) {
         if (!in_.accept(owner, field)) continue;
-        seen |= 1u << field.id;
+        in_.mark(owner, field, seen);
         switch (field.id) {
           case 1: page_type = in_.read_enum(owner, field); break;
           case 2: encoding = in_.read_enum(owner, field); break;

@@ -7,13 +7,15 @@ constexpr i32 META_DATA = 3, ENCODING_STATS = 13, SIZE_STATISTICS = 16, SORTING_
 
 // Position 0 is never a chunk's: it stands for none.
 bool find_in_meta_data(FooterReader& in, i32 id, ThriftField& field) {
-  return in.position != 0 && find_field(in, META_DATA, field) && find_field(in, id, field);
+  return in.position != 0 && find_field(in, spec::COLUMN_CHUNK, META_DATA, field) &&
+         find_field(in, spec::COLUMN_META_DATA, id, field);
 }
 
 }  // namespace
 
-bool find_field(FooterReader& in, i32 id, ThriftField& field) {
+bool find_field(FooterReader& in, const StructSpec& owner, i32 id, ThriftField& field) {
   for (field = ThriftField{}; in.next_field(field);) {
+    if (!in.accept(owner, field)) continue;
     if (field.id == id) return true;
     in.skip(field.type);
   }
@@ -100,18 +102,23 @@ void read_size_statistics(FooterReader& in, SizeStatistics& out) {
 }
 
 std::vector<SortingColumn> read_sorting_columns(FooterReader& in) {
+  ThriftField list;
+  if (!find_field(in, spec::ROW_GROUP, SORTING_COLUMNS, list)) return {};
+  return read_sorting_column_list(in, list);
+}
+
+std::vector<SortingColumn> read_sorting_column_list(FooterReader& in, const ThriftField& list) {
   const StructSpec& owner = spec::SORTING_COLUMN;
   std::vector<SortingColumn> columns;
-  ThriftField list;
   u64 size = 0;
-  if (find_field(in, SORTING_COLUMNS, list)) in.read_list(spec::ROW_GROUP, list, size);
+  in.read_list(spec::ROW_GROUP, list, size);
   for (u64 i = 0; i < size && in.ok(); ++i) {
     const u64 start = in.position;
     SortingColumn column{};
     u32 seen = 0;
     for (ThriftField field; in.next_field(field);) {
       if (!in.accept(owner, field)) continue;
-      seen |= 1u << field.id;
+      in.mark(owner, field, seen);
       switch (field.id) {
         case 1: column.column_idx = in.read_enum(owner, field); break;
         case 2: column.descending = in.read_bool(field); break;

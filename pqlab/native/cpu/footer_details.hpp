@@ -60,10 +60,13 @@ void read_encoding_stats(FooterReader& in, EncodingStats& out);
 void read_size_statistics(FooterReader& in, SizeStatistics& out);
 std::vector<SortingColumn> read_sorting_columns(FooterReader& in);
 
+// Reads the list of the field whose header was just read.
+std::vector<SortingColumn> read_sorting_column_list(FooterReader& in, const ThriftField& list);
+
 // Reads the list at the reader's position.
 std::vector<KeyValue> read_key_value_metadata(FooterReader& in);
 
 // Moves behind the header of field `id` of the struct at the reader's position. False: not there.
-bool find_field(FooterReader& in, i32 id, ThriftField& field);
+bool find_field(FooterReader& in, const StructSpec& owner, i32 id, ThriftField& field);
 
 }  // namespace pq

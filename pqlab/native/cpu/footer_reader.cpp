@@ -112,14 +112,14 @@ bool FooterReader::read_size(const StructSpec& owner, const ThriftField& field, 
   return false;
 }
 
-bool FooterReader::read_list(const StructSpec& owner, const ThriftField& field, u64& size) {
+bool FooterReader::read_list(const StructSpec& owner, const ThriftField& field, u64& length) {
   const u64 start = position;
   const ThriftList list = read_list_header();
   check(owner, field.id);
   const FieldSpec& expected = owner.fields[field.id];
   // An empty list may carry any element type: some writers leave it 0.
   if (list.size == 0 || list.element == expected.element) {
-    size = list.size;
+    length = list.size;
     return true;
   }
   const std::string message = std::string("is a list of ") + type_name(list.element) +

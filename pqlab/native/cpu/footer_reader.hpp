@@ -63,6 +63,12 @@ class FooterReader : public ThriftReader {
     if (!ok()) corrupt_status(owner, id);
   }
 
+  // Notes that the field was met; a struct has none twice.
+  void mark(const StructSpec& owner, const ThriftField& field, u32& seen) const {
+    if (seen >> field.id & 1) corrupt(owner, field.id, "is there twice", field.position);
+    seen |= 1u << field.id;
+  }
+
   // To be called behind the last field: every required field must have its bit in `seen`.
   void check_complete(const StructSpec& owner, u32 seen, u64 start) {
     if (!ok()) corrupt_status(owner, 0);
@@ -83,7 +89,7 @@ class FooterReader : public ThriftReader {
   }
 
   // The header of a list field, its element type checked. False: optional and wrong, skipped.
-  bool read_list(const StructSpec& owner, const ThriftField& field, u64& size);
+  bool read_list(const StructSpec& owner, const ThriftField& field, u64& length);
 
   // Runs `read` on an optional field whose value is more than a number. What it throws becomes a
   // warning, and the value is skipped as a whole.

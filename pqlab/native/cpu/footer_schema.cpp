@@ -38,7 +38,7 @@ void read_decimal(FooterReader& in, LogicalType& out) {
   u32 seen = 0;
   for (ThriftField field; in.next_field(field);) {
     if (!in.accept(owner, field)) continue;
-    seen |= 1u << field.id;
+    in.mark(owner, field, seen);
     (field.id == 1 ? out.a : out.b) = in.read_signed(32);
     in.check(owner, field.id);
   }
@@ -52,7 +52,7 @@ void read_time(FooterReader& in, LogicalType& out) {
   u32 seen = 0;
   for (ThriftField field; in.next_field(field);) {
     if (!in.accept(owner, field)) continue;
-    seen |= 1u << field.id;
+    in.mark(owner, field, seen);
     if (field.id == 1) {
       out.flag = in.read_bool(field);
     } else {
@@ -69,7 +69,7 @@ void read_integer(FooterReader& in, LogicalType& out) {
   u32 seen = 0;
   for (ThriftField field; in.next_field(field);) {
     if (!in.accept(owner, field)) continue;
-    seen |= 1u << field.id;
+    in.mark(owner, field, seen);
     if (field.id == 1) {
       out.a = in.read_i8(field);
     } else {
@@ -142,7 +142,7 @@ void read_element(FooterReader& in, Element& out) {
   u32 seen = 0;
   for (ThriftField field; in.next_field(field);) {
     if (!in.accept(owner, field)) continue;
-    seen |= 1u << field.id;
+    in.mark(owner, field, seen);
     switch (field.id) {
       case 1: out.type = in.read_enum(owner, field); break;
       case 2:

@@ -5,111 +5,212 @@
 namespace pq {
 namespace {
 
-constexpr u64 ROW_GROUPS_TO_LEARN = 3;  // with fewer there is nothing to gain
-constexpr u64 PROBE_EVERY = 16;
-constexpr u8 FAILURES_TO_REST = 3;
-constexpr u64 OVERREAD = 16;  // bytes behind a chunk that words reach into
+constexpr u64 HIGH_BITS = 0x8080808080808080ull;
+constexpr u64 MAX_CONSTANT_BYTES = 2048;
+
+bool same_bytes(const u8* a, const u8* b, u64 size) {
+  for (; size > 8; a += 8, b += 8, size -= 8) {
+    if (load_word(a) != load_word(b)) return false;
+  }
+  return ((load_word(a) ^ load_word(b)) & low_bytes(size)) == 0;
+}
 
 }  // namespace
 
-bool Shape::operator==(const Shape& other) const {
-  const auto same = [](const Number& a, const Number& b) {
-    return a.offset == b.offset && a.column == b.column && a.payload == b.payload;
-  };
-  return num_bytes == other.num_bytes && mask == other.mask &&
-         std::equal(numbers.begin(), numbers.end(), other.numbers.begin(), other.numbers.end(),
-                    same) &&
-         std::equal(std::begin(base), std::end(base), std::begin(other.base));
-}
-
 u64 Shape::hash() const {
-  u64 state = num_bytes;
-  const auto mix = [&](u64 value) { state = (state ^ value) * 0x9e3779b97f4a7c15ull + 1; };
-  for (const u64 word : mask) mix(word);
-  for (const i64 value : base) mix(static_cast<u64>(value));
-  return state ^ state >> 29;
+  u64 state = steps.size();
+  const auto mix = [&](u64 value) {
+    state = (state ^ value) * 0x9e3779b97f4a7c15ull;
+    state ^= state >> 29;
+  };
+  for (const Step& step : steps) {
+    mix(step.first.value);
+    mix(static_cast<u64>(step.part) << 16 | step.num_bytes);
+  }
+  for (const Word& word : more) mix(word.value);
+  return state;
 }
 
-// A varint may vary in its payload: continuation bits and the sign bit stay. Very long ones, and
-// those of i32 fields that could leave the type, must be equal as a whole.
+bool Shape::operator==(const Shape& other) const {
+  const auto same_word = [](const Word& a, const Word& b) {
+    return a.value == b.value && a.mask == b.mask;
+  };
+  const auto same_step = [&](const Step& a, const Step& b) {
+    return same_word(a.first, b.first) && a.num_bytes == b.num_bytes && a.part == b.part &&
+           a.column == b.column && a.stops == b.stops;
+  };
+  const auto same_constant = [](const Constant& a, const Constant& b) {
+    return a.column == b.column && a.value == b.value;
+  };
+  const auto same = [](const auto& a, const auto& b, const auto& same_item) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), same_item);
+  };
+  return same(steps, other.steps, same_step) && same(more, other.more, same_word) &&
+         same(constants, other.constants, same_constant);
+}
+
+void ShapeLayout::begin(u64 start) {
+  start_ = start;
+  parts_.clear();
+  small_.clear();
+}
+
 void ShapeLayout::varint(u64 start, u64 stop, const ThriftField& field, int column, i64 value) {
-  const u64 length = stop - start;
-  if (value < 0 || length > (field.type == ThriftType::I64 ? 8 : 4)) return;
-  if (length == 0 || start - start_ > Shape::MAX_BYTES) return;
-  parts_.push_back({start, start + 1, 0x81});
-  parts_.push_back({start + 1, stop, 0x80});
-  if (column == NOT_STORED) return;
-  const u64 payload = 0x7f7f7f7f7f7f7f7full >> (64 - 8 * length);
-  shape_.numbers.push_back({static_cast<u16>(start - start_), static_cast<u8>(column), payload});
-  shape_.base[column] -= value;
+  const u8 max_length = field.type == ThriftType::I32 ? 4 : 8;
+  if (column == NOT_STORED && field.type != ThriftType::LIST && stop - start == 1 && value >= 0) {
+    small_.push_back(start);
+  } else {
+    const int cell = column == NOT_STORED ? ChunkTable::NOWHERE : column;
+    add({start, stop, Shape::Part::NUMBER, static_cast<u8>(cell), max_length});
+  }
 }
 
-bool ShapeLayout::finish(u64 stop, const i64* row, Shape& out) {
-  const u64 num_bytes = stop - start_;
-  if (num_bytes > Shape::MAX_BYTES) return false;
-  shape_.num_bytes = num_bytes;
-  shape_.mask.assign((num_bytes + 7) / 8, 0);
-  u8 mask[Shape::MAX_BYTES];
-  std::memset(mask, 0xff, num_bytes);
+bool ShapeLayout::finish(const FooterReader& in, const i64* row, Shape& shape) const {
+  if (parts_.size() > MAX_PARTS) return false;
+  shape = Shape{};
+  bool varies[ChunkTable::NOWHERE + 1] = {};
+  varies[CHUNK_POSITION] = varies[CHUNK_STATISTICS_POSITION] = true;
+  u64 at = start_;
   for (const Part& part : parts_) {
-    std::memset(mask + (part.start - start_), part.fixed_bits, part.stop - part.start);
+    if (!add_step(in, at, part, shape)) return false;
+    at = part.stop;
+    if (part.part == Shape::Part::NUMBER) varies[part.column] = true;
   }
-  std::memcpy(shape_.mask.data(), mask, num_bytes);
-  for (int c = 0; c < CHUNK_COLUMNS; ++c) shape_.base[c] += row[c];
-  shape_.base[CHUNK_POSITION] = 0;
-  out = std::move(shape_);
+  if (!add_step(in, at, {in.position, in.position, Shape::Part::END, 0, 0}, shape)) return false;
+  for (int c = 0; c < CHUNK_COLUMNS; ++c) {
+    if (!varies[c] && row[c] != 0) shape.constants.push_back({c, row[c]});
+    if (varies[c] || row[c] != 0) shape.columns |= 1u << c;
+  }
   return true;
 }
 
-ShapePredictor::ShapePredictor(u64 num_leaves, u64 num_row_groups)
-    : worthwhile_(num_row_groups >= ROW_GROUPS_TO_LEARN) {
-  if (worthwhile_) leaves_.resize(num_leaves);
-}
-
-bool ShapePredictor::recognise(FooterReader& in, u64 leaf, ChunkTable& table) {
-  if (!worthwhile_ || leaves_[leaf].shape == NONE) return false;
-  Leaf& state = leaves_[leaf];
-  const Shape& shape = shapes_[state.shape];
-  const u8* chunk = in.data + in.position;
-  if (in.left() < shape.num_bytes + OVERREAD || !shape.matches(chunk, in.data + state.position)) {
-    if (state.failures < FAILURES_TO_REST) ++state.failures;
-    balance_ = std::max(balance_ - 1, -MAX_BALANCE);
-    return false;
-  }
-  for (int c = 0; c < CHUNK_COLUMNS; ++c) table.cell(c) = shape.base[c];
-  table.cell(CHUNK_POSITION) = static_cast<i64>(in.position);
-  for (const Shape::Number& number : shape.numbers) {
-    table.cell(number.column) += varint_payload(load_word(chunk + number.offset), number.payload);
-  }
-  state.position = in.position;
-  state.failures = 0;
-  balance_ = std::min(balance_ + 1, MAX_BALANCE);
-  in.position += shape.num_bytes;
-  return true;
-}
-
-bool ShapePredictor::should_learn(u64 leaf, u64 row_group) const {
-  if (!worthwhile_) return false;
-  if (leaves_[leaf].failures >= FAILURES_TO_REST && row_group % PROBE_EVERY != 0) return false;
-  return balance_ > 0 || leaf % PROBE_EVERY == 0;
-}
-
-void ShapePredictor::learn(u64 leaf, Shape&& shape, u64 position) {
-  leaves_[leaf].position = position;
-  const u64 hash = shape.hash();
-  const auto range = by_hash_.equal_range(hash);
-  for (auto entry = range.first; entry != range.second; ++entry) {
-    if (shapes_[entry->second] == shape) {
-      leaves_[leaf].shape = entry->second;
-      return;
+// The constants from `start` to the part, and the part.
+bool ShapeLayout::add_step(const FooterReader& in, u64 start, const Part& part,
+                           Shape& shape) const {
+  const u64 num_bytes = part.start - start;
+  if (num_bytes > MAX_CONSTANT_BYTES) return false;
+  Shape::Step step{};
+  step.num_bytes = static_cast<u16>(num_bytes);
+  step.part = part.part;
+  step.column = part.column;
+  step.stops = HIGH_BITS & low_bytes(part.max_length);
+  for (u64 done = 0; done < num_bytes; done += 8) {
+    const u64 count = std::min<u64>(8, num_bytes - done);
+    Shape::Word word{0, low_bytes(count)};
+    for (const u64 small : small_) {
+      const u64 byte = small - (start + done);
+      // The sign and the continuation bit stay.
+      if (byte < count) word.mask &= ~(0x7eull << 8 * byte);
+    }
+    std::memcpy(&word.value, in.data + start + done, count);
+    word.value &= word.mask;
+    if (done == 0) {
+      step.first = word;
+    } else {
+      shape.more.push_back(word);
+      ++step.more_words;
     }
   }
-  if (shapes_.size() == MAX_SHAPES) return forget(leaf);
-  leaves_[leaf].shape = static_cast<u32>(shapes_.size());
-  by_hash_.emplace(hash, leaves_[leaf].shape);
-  shapes_.push_back(std::move(shape));
+  shape.max_bytes += num_bytes + 16;
+  shape.steps.push_back(step);
+  return true;
 }
 
-void ShapePredictor::forget(u64 leaf) { leaves_[leaf].shape = NONE; }
+namespace {
+
+template <class Join>
+bool follow(Join join, const Shape& shape, const Schema& schema, u64 leaf, FooterReader& in,
+            ChunkTable& table, Lengths& lengths) {
+  const u8* const start = in.data + in.position;
+  const u8* const end = in.data + in.size;
+  if (in.left() < shape.max_bytes + OVERREAD) return false;
+  const u8* const last_start = end - shape.max_bytes - OVERREAD;
+  const u8* at = start;
+  const Shape::Word* more = shape.more.data();
+  u8* length_of = lengths.of;
+  u64 hash = 0;
+  i64* const row = table.row(shape.columns);
+  for (const Shape::Step* step = shape.steps.data();; ++step) {
+    u64 differs = (load_word(at) & step->first.mask) ^ step->first.value;
+    for (int w = 1; w <= step->more_words; ++w, ++more) {
+      differs |= (load_word(at + 8 * w) & more->mask) ^ more->value;
+      __asm__("" : "+r"(differs));  // too short to be worth vectors
+    }
+    if (differs != 0) return false;
+    at += step->num_bytes;
+    u64 length = 0;
+    switch (step->part) {
+      case Shape::Part::NUMBER: {
+        const u64 bytes = load_word(at);
+        const u64 stops = ~bytes & step->stops;
+        if (stops == 0 || (bytes & 1) != 0) return false;  // too long, or negative
+        length = (static_cast<u64>(__builtin_ctzll(stops)) >> 3) + 1;
+        const u64 payload = (stops ^ (stops - 1)) & PAYLOAD_BITS;
+        i64& cell = row[step->column * ChunkTable::STRIDE];
+        cell = static_cast<i64>(static_cast<u64>(cell) + join(bytes, payload));
+        break;
+      }
+      case Shape::Part::BYTES:
+        if (*at >= 0x80) return false;
+        length = 1u + *at;
+        if (at + length > last_start) return false;
+        break;
+      case Shape::Part::PATH: {
+        const u8* const behind = follow_path(at, end, in.data, schema, leaf);
+        if (!behind || behind > last_start) return false;
+        at = behind;
+        break;
+      }
+      case Shape::Part::STATISTICS:
+        row[CHUNK_STATISTICS_POSITION * ChunkTable::STRIDE] = at - start;
+        break;
+      case Shape::Part::END:
+        for (const Shape::Constant& constant : shape.constants) {
+          row[constant.column * ChunkTable::STRIDE] = constant.value;
+        }
+        in.position = static_cast<u64>(at - in.data);
+        lengths.hash = hash;
+        return true;
+    }
+    at += length;
+    *length_of++ = static_cast<u8>(length);
+    hash = hash * 0x9e3779b97f4a7c15ull + length;
+  }
+}
+
+}  // namespace
+
+bool follow_shape(const Shape& shape, const Schema& schema, u64 leaf, FooterReader& in,
+                  ChunkTable& table, Lengths& lengths) {
+  static const bool pext = has_pext();
+  return pext ? follow(JoinPext{}, shape, schema, leaf, in, table, lengths)
+              : follow(JoinPortable{}, shape, schema, leaf, in, table, lengths);
+}
+
+const u8* follow_path(const u8* at, const u8* end, const u8* footer, const Schema& schema,
+                      u64 leaf) {
+  const auto follow_name = [&](u32 element) {
+    const ThriftSpan& name = schema.names[element];
+    const u8* bytes = footer + name.start;
+    const bool same = name.size < 0x80 && static_cast<u64>(end - at) >= name.size + OVERREAD &&
+                      static_cast<u64>(end - bytes) >= name.size + OVERREAD && *at == name.size &&
+                      same_bytes(at + 1, bytes, name.size);
+    at += 1 + name.size;
+    return same;
+  };
+  constexpr u32 MAX_DEPTH = 14;  // beyond, the list's header is longer
+  u32 element = schema.leaf_elements[leaf];
+  u32 depth = schema.depths[element];
+  if (depth > MAX_DEPTH || *at++ != (depth << 4 | static_cast<u32>(ThriftType::BINARY))) {
+    return nullptr;
+  }
+  if (depth == 1) return follow_name(element) ? at : nullptr;
+  u32 elements[MAX_DEPTH];
+  for (u32 d = depth; d-- > 0; element = schema.parents[element]) elements[d] = element;
+  for (u32 d = 0; d < depth; ++d) {
+    if (!follow_name(elements[d])) return nullptr;
+  }
+  return at;
+}
 
 }  // namespace pq

@@ -1,14 +1,11 @@
-// Chunks recognised by their shape.
+// The layout that chunks share.
 //
-// Row groups repeat: the same column's chunk in the next row group has the same fields in the same
-// order, and its varints mostly have the same lengths. Once a chunk has been walked, its shape says
-// which bits must be equal in the next one (everything but the payload of varints and the bytes of
-// bounds). One masked compare of the two structs' bytes then proves that walking would find the
-// same fields, and the numbers are taken from where they must be.
-//
-// What varies in length (bounds that are strings) breaks shapes. Learning costs more than walking,
-// so it begins with every 16th column, goes on only while recognition succeeds more often than it
-// fails, and rests for columns that failed three times in a row.
+// Nearly all chunks of a file are laid out like others: the same fields in the same order, with the
+// same codec and encodings; what differs are numbers, bounds and the path. A shape is that layout:
+// constant bytes, and between them the varying parts. Following a shape, most of a chunk is
+// compared by words instead of being interpreted field by field. Whatever does not fit (another
+// field, a negative number, a path that is not the schema's) makes the chunk be walked, so that
+// recognition never decides what a chunk means.
 #pragma once
 #include <cstring>
 #include <unordered_map>
@@ -18,100 +15,125 @@
 
 namespace pq {
 
+struct Shape {
+  enum class Part : u8 {
+    NUMBER,      // a zigzag varint; is added to the row's cell
+    BYTES,       // a length and as many bytes
+    PATH,        // path_in_schema
+    STATISTICS,  // no bytes: here the Statistics struct begins
+    END,
+  };
+  struct Word {
+    u64 value, mask;  // equal bytes and which of their bits count
+  };
+  // Constant bytes, then a varying part. Most constants fit the first word.
+  struct Step {
+    Word first;
+    u16 num_bytes;
+    u16 more_words;  // of Shape::more, consumed in order
+    Part part;
+    u8 column;  // of a NUMBER; ChunkTable::NOWHERE: not stored
+    u64 stops;  // of a NUMBER: the high bits of the bytes that may be its last
+  };
+  // A column that is the same for all chunks of the shape, and not 0.
+  struct Constant {
+    int column;
+    i64 value;
+  };
+
+  std::vector<Step> steps;
+  std::vector<Word> more;
+  std::vector<Constant> constants;
+  u32 columns = 0;    // bits: those that are set
+  u64 max_bytes = 0;  // that are read, but for the bytes of BYTES and PATH
+
+  u64 hash() const;
+  bool operator==(const Shape& other) const;
+};
+
+// Hears of a chunk's varying parts while it is walked, and makes its shape of them.
+class ShapeLayout {
+ public:
+  void begin(u64 start);
+  void varint(u64 start, u64 stop, const ThriftField& field, int column, i64 value);
+  void bytes(u64 start, u64 stop) { add({start, stop, Shape::Part::BYTES, 0, 0}); }
+  void path(u64 start, u64 stop) { add({start, stop, Shape::Part::PATH, 0, 0}); }
+  void statistics(u64 start) { add({start, start, Shape::Part::STATISTICS, 0, 0}); }
+
+  // False: the chunk is too long to be worth it. `row`: what was read.
+  bool finish(const FooterReader& in, const i64* row, Shape& shape) const;
+
+ private:
+  struct Part {
+    u64 start, stop;
+    Shape::Part part;
+    u8 column, max_length;
+  };
+  void add(const Part& part) {
+    if (parts_.size() <= MAX_PARTS) parts_.push_back(part);
+  }
+  bool add_step(const FooterReader& in, u64 start, const Part& part, Shape& shape) const;
+
+  static constexpr size_t MAX_PARTS = 200;
+  u64 start_ = 0;
+  std::vector<Part> parts_;
+  std::vector<u64> small_;  // positions of ignored varints of one byte: part of the constants
+};
+
+constexpr int MAX_STEPS = 202;
+constexpr u64 OVERREAD = 16;  // bytes that may be read beyond a part
+
+// The lengths in bytes of a chunk's varying parts, by step.
+struct Lengths {
+  u8 of[MAX_STEPS];
+  u64 hash;
+};
+
+// Follow the shape through the chunk of `leaf` at the reader's position. True: it fits; the table's
+// row is filled, but for the position, and the reader stands behind the chunk. False: the row may
+// hold anything.
+bool follow_shape(const Shape& shape, const Schema& schema, u64 leaf, FooterReader& in,
+                  ChunkTable& table, Lengths& lengths);
+
+// Behind path_in_schema if it is the leaf's; else nullptr. At least OVERREAD bytes follow `at`.
+const u8* follow_path(const u8* at, const u8* end, const u8* footer, const Schema& schema,
+                      u64 leaf);
+
 inline u64 load_word(const u8* bytes) {
   u64 word;
   std::memcpy(&word, bytes, sizeof word);  // little endian, as every machine that pqlab runs on
   return word;
 }
 
-// The number in the low bytes of a zigzag varint, given the mask of its payload bits. It is known
-// not to be negative, so the sign bit is shifted out.
-inline i64 varint_payload(u64 word, u64 payload) {
-  word &= payload;
-  word = (word & 0x007f007f007f007full) | (word & 0x7f007f007f007f00ull) >> 1;
-  word = (word & 0x00003fff00003fffull) | (word & 0x3fff00003fff0000ull) >> 2;
-  word = (word & 0x000000000fffffffull) | (word & 0x0fffffff00000000ull) >> 4;
-  return static_cast<i64>(word >> 1);
-}
+inline u64 low_bytes(u64 count) { return count >= 8 ? ~0ull : (1ull << 8 * count) - 1; }
 
-struct Shape {
-  struct Number {
-    u16 offset;  // of the varint, from the chunk's start
-    u8 column;   // ChunkColumn to which it is added
-    u64 payload;
-  };
-  static constexpr u64 MAX_BYTES = 1024;
+// The payload bits of a zigzag varint that is not negative, without the sign bit.
+constexpr u64 PAYLOAD_BITS = 0x7f7f7f7f7f7f7f7eull;
 
-  u64 num_bytes = 0;
-  std::vector<u64> mask;  // of the bits that must be equal, by words of 8 bytes
-  std::vector<Number> numbers;
-  i64 base[CHUNK_COLUMNS] = {};  // what is the same for all chunks of the shape
-
-  bool matches(const u8* chunk, const u8* previous) const {
-    u64 differs = 0;
-    const u64* bits = mask.data();
-    for (u64 w = 0, words = mask.size(); w < words; ++w) {
-      differs |= (load_word(chunk + 8 * w) ^ load_word(previous + 8 * w)) & bits[w];
-    }
-    return differs == 0;
+// The bits of `word` that are set in `mask` (part of PAYLOAD_BITS), side by side.
+struct JoinPortable {
+  u64 operator()(u64 word, u64 mask) const {
+    word &= mask;
+    word = (word & 0x007f007f007f007full) | (word & 0x7f007f007f007f00ull) >> 1;
+    word = (word & 0x00003fff00003fffull) | (word & 0x3fff00003fff0000ull) >> 2;
+    word = (word & 0x000000000fffffffull) | (word & 0x0fffffff00000000ull) >> 4;
+    return word >> 1;
   }
-
-  bool operator==(const Shape& other) const;
-  u64 hash() const;
 };
 
-// Hears of a chunk's varying parts while it is walked, and makes its shape of them.
-class ShapeLayout {
- public:
-  void begin(u64 start) {
-    start_ = start;
-    shape_ = Shape{};
-    parts_.clear();
+#if defined(__x86_64__)
+// The same by one instruction, written as such since the file is compiled for every x86-64.
+struct JoinPext {
+  u64 operator()(u64 word, u64 mask) const {
+    u64 value;
+    __asm__("pext %2, %1, %0" : "=r"(value) : "r"(word), "rm"(mask));
+    return value;
   }
-  void varint(u64 start, u64 stop, const ThriftField& field, int column, i64 value);
-  void bytes(const ThriftSpan& span) { parts_.push_back({span.start, span.start + span.size, 0}); }
-
-  // False: the chunk is too long to be worth it.
-  bool finish(u64 stop, const i64* row, Shape& out);
-
- private:
-  struct Part {
-    u64 start, stop;
-    u8 fixed_bits;  // of each byte: which must be equal
-  };
-  u64 start_ = 0;
-  Shape shape_;
-  std::vector<Part> parts_;
 };
-
-class ShapePredictor {
- public:
-  ShapePredictor(u64 num_leaves, u64 num_row_groups);
-
-  // Recognise the chunk of `leaf` at the reader's position: fills row `table.cell(...)` and moves
-  // the reader behind the chunk. False: it has to be walked.
-  bool recognise(FooterReader& in, u64 leaf, ChunkTable& table);
-
-  // Whether walking this chunk should learn its shape.
-  bool should_learn(u64 leaf, u64 row_group) const;
-
-  void learn(u64 leaf, Shape&& shape, u64 position);
-  void forget(u64 leaf);
-
- private:
-  static constexpr u32 NONE = ~0u;
-  static constexpr u64 MAX_SHAPES = 4096;
-  static constexpr i32 MAX_BALANCE = 4096;
-  struct Leaf {
-    u64 position = 0;  // of the chunk that was recognised or learned last
-    u32 shape = NONE;
-    u8 failures = 0;  // in a row
-  };
-  std::vector<Leaf> leaves_;
-  std::vector<Shape> shapes_;
-  std::unordered_multimap<u64, u32> by_hash_;
-  bool worthwhile_;
-  i32 balance_ = 0;  // recognised less not recognised
-};
+inline bool has_pext() { return __builtin_cpu_supports("bmi2"); }
+#else
+using JoinPext = JoinPortable;
+inline bool has_pext() { return false; }
+#endif
 
 }  // namespace pq

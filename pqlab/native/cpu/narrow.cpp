@@ -1,5 +1,7 @@
 #include "narrow.hpp"
 
+#include <sys/mman.h>
+
 namespace pq {
 namespace {
 
@@ -44,6 +46,21 @@ int width_for(u64 magnitude, bool is_signed) {
 
 }  // namespace
 
+OwnedBytes allocate_bytes(u64 size) {
+  constexpr u64 HUGE_PAGE = 2 << 20;
+  void* pointer;
+  if (size < 2 * HUGE_PAGE) {
+    pointer = std::malloc(size ? size : 1);
+  } else {
+    pointer = std::aligned_alloc(HUGE_PAGE, (size + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE);
+#ifdef MADV_HUGEPAGE
+    if (pointer) madvise(pointer, size / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE);
+#endif
+  }
+  if (!pointer) throw std::bad_alloc();
+  return OwnedBytes(static_cast<u8*>(pointer));
+}
+
 void NarrowColumn::append(const i64* values, u64 count) {
   if (count == 0) return;
   if (size == 0) first = values[0];
@@ -72,7 +89,7 @@ void NarrowColumn::append(const i64* values, u64 count) {
 }
 
 void NarrowColumn::widen(int new_width, bool new_signed) {
-  Buffer wider = allocate(capacity * static_cast<u64>(new_width));
+  OwnedBytes wider = allocate_bytes(capacity * static_cast<u64>(new_width));
   i64 block[512];
   for (u64 done = 0; done < size;) {
     const u64 count = size - done < 512 ? size - done : 512;

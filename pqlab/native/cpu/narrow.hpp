@@ -14,13 +14,10 @@ namespace pq {
 struct FreeDeleter {
   void operator()(void* pointer) const { std::free(pointer); }
 };
-using Buffer = std::unique_ptr<u8, FreeDeleter>;
+using OwnedBytes = std::unique_ptr<u8, FreeDeleter>;
 
-inline Buffer allocate(u64 bytes) {
-  Buffer buffer(static_cast<u8*>(std::malloc(bytes ? bytes : 1)));
-  if (!buffer) throw std::bad_alloc();
-  return buffer;
-}
+// Large blocks lie on huge pages where the system has them: touching them is half of the work.
+OwnedBytes allocate_bytes(u64 size);
 
 struct NarrowColumn {
   u64 capacity;   // rows that will come; memory for them is taken when a value differs
@@ -28,7 +25,7 @@ struct NarrowColumn {
   i64 first = 0;  // the value of all rows while `width` is 0
   int width = 0;  // bytes per value; 0: all rows are equal
   bool is_signed = false;
-  Buffer data;
+  OwnedBytes data;
 
   explicit NarrowColumn(u64 rows = 0) : capacity(rows) {}
 
@@ -44,6 +41,10 @@ template <int N>
 class NarrowTable {
  public:
   static constexpr int BLOCK = 512;
+  // From a row's cell to the next. Padded: cells a power of two apart would share their cache sets.
+  static constexpr int STRIDE = BLOCK + 8;
+  static constexpr int NOWHERE = N;  // a column that takes what nobody wants
+  static_assert(N < 32, "columns are bits");
 
   explicit NarrowTable(u64 rows) { resize(rows); }
 
@@ -52,9 +53,19 @@ class NarrowTable {
     for (NarrowColumn& column : columns_) column.capacity = rows;
   }
 
-  i64& cell(int column) { return block_[column][filled_]; }
+  // A cell of the current row; 0 until it is set.
+  i64& cell(int column) {
+    touched_ |= 1u << column;
+    return block_[column][filled_];
+  }
 
-  // Begin a row: all cells 0.
+  // The row's first cell, the others STRIDE apart, to write to these columns (as bits).
+  i64* row(u32 columns) {
+    touched_ |= columns;
+    return &block_[0][filled_];
+  }
+
+  // Sets the row's cells back to 0.
   void clear_row() {
     for (int c = 0; c < N; ++c) block_[c][filled_] = 0;
   }
@@ -65,16 +76,27 @@ class NarrowTable {
 
   // To be called once after the last row.
   void flush() {
-    for (int c = 0; c < N; ++c) columns_[c].append(block_[c], filled_);
+    const u64 count = static_cast<u64>(filled_);
+    for (int c = 0; c < N; ++c) {
+      NarrowColumn& column = columns_[c];
+      if ((touched_ >> c & 1) == 0 && column.width == 0 && column.first == 0) {
+        column.size += count;  // all 0, as before
+        continue;
+      }
+      column.append(block_[c], count);
+      std::memset(block_[c], 0, count * sizeof(i64));
+    }
     filled_ = 0;
+    touched_ = 0;
   }
 
   NarrowColumn& column(int c) { return columns_[c]; }
 
  private:
   std::array<NarrowColumn, N> columns_;
-  alignas(64) i64 block_[N][BLOCK];
+  alignas(64) i64 block_[N + 1][STRIDE] = {};
   int filled_ = 0;
+  u32 touched_ = 0;
 };
 
 }  // namespace pq
