@@ -170,8 +170,9 @@ class Trace:
     def summary(self) -> pl.DataFrame:
         """A row per file and column, the dearest first; a null column is of shared requests.
 
-        `*_ns` add up all workers' time in the stage (`decode_ns` with levels), `*_share` is its
-        share of the row's time. `mb_per_s`: decoded megabytes a second of the row's time.
+        `pages` counts dictionary pages, too. `*_ns` add up all workers' time in the stage
+        (`decode_ns` with levels), `*_share` is its share of the row's time. `mb_per_s`: decoded
+        megabytes a second of the row's time.
         """
         import polars as pl
 

@@ -20,7 +20,8 @@ UNINDEXED = [number for number in range(len(VARIANTS)) if number not in INDEXED]
 
 
 def open_variant(variant: int, **options: Any) -> pqlab.ParquetFile:
-    return pqlab.open(paged_file(variant).data, **options)
+    file: pqlab.ParquetFile = pqlab.open(paged_file(variant).data, **options)
+    return file
 
 
 def covering(pages: list[Page], rows: list[tuple[int, int]]) -> list[Page]:
