@@ -56,9 +56,10 @@ class FileSelection:
     def plan(self, *, engine: Engine = "auto", walk: bool = False) -> Plan:
         """What `read` would do, before it does.
 
-        Page indexes are read where they bear on the plan. Chunks without one are planned as a
-        whole and counted as unresolved; `walk`: their page headers are read first, where `read`
-        would do so. Raises what `read` raises for the selection.
+        Page indexes are read where they bear on the plan, and what it takes to find picked pages.
+        Other chunks without an index are planned as a whole and counted as unresolved; `walk`:
+        their page headers are read first, where `read` would do so. Raises what `read` raises for
+        the selection.
         """
         return self._plan(self._resolve(walk=walk), engine)
 

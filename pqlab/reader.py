@@ -16,6 +16,7 @@ from pqlab.io.pages import ChunkKey, PageStore
 from pqlab.io.source import Source, open_source
 from pqlab.limits import DEFAULT_LIMITS, Limits
 from pqlab.plan.columns import find_leaf
+from pqlab.plan.picks import ordinals
 from pqlab.plan.policy import IOPolicy
 from pqlab.plan.selection import Narrowed, Selection, find_row_group, narrow
 
@@ -176,8 +177,7 @@ class ParquetFile:
         """
         from pqlab.footer.frames import pages_frame
 
-        narrowed = self._narrow(Selection.of(columns, row_groups=row_groups))
-        keys = [(row_group, leaf) for row_group in narrowed.rows for leaf in narrowed.leaves]
+        keys = self._chunks(row_groups, columns)
         return pages_frame(self.metadata, self.page_store.table(keys, headers=headers))
 
     def statistics(self, column: Any, *, pages: bool = False) -> pl.DataFrame:
@@ -188,8 +188,8 @@ class ParquetFile:
         from pqlab.footer.frames import statistics_frame
 
         leaf = self._leaf(column)
-        keys = [(row_group, leaf) for row_group in range(self.metadata.num_row_groups)]
-        return statistics_frame(self.metadata, leaf, self.page_store.table(keys) if pages else None)
+        table = self.page_store.table(self._chunks(None, leaf)) if pages else None
+        return statistics_frame(self.metadata, leaf, table)
 
     @property
     def key_value_metadata(self) -> pl.DataFrame:
@@ -220,7 +220,7 @@ class ParquetFile:
         from pqlab.footer.layout import layout_frame
 
         if pages:
-            self.page_store.table(self._all_chunks(), bounds=False)
+            self.page_store.table(self._chunks(None, None), bounds=False)
         return layout_frame(self.metadata, self.source.size, self.page_store.whole_tables())
 
     def dictionary(self, row_group: int, column: Any) -> pl.Series:
@@ -320,9 +320,14 @@ class ParquetFile:
 
         return terminal.render(self.overview())
 
-    def _all_chunks(self) -> list[ChunkKey]:
-        row_groups, leaves = range(self.metadata.num_row_groups), range(self.metadata.num_leaves)
-        return [(row_group, leaf) for row_group in row_groups for leaf in leaves]
+    def _chunks(self, row_groups: Any, columns: Any) -> list[ChunkKey]:
+        """The (row group, leaf) of all selected chunks, empty row groups included."""
+        selection = Selection.of(columns, row_groups=row_groups)
+        leaves = self._narrow(selection).leaves
+        picked = selection.row_groups
+        count = self.metadata.num_row_groups
+        groups = range(count) if picked is None else ordinals(picked, count, "row group")
+        return [(row_group, leaf) for row_group in groups for leaf in leaves]
 
     def _narrow(self, selection: Selection) -> Narrowed:
         return narrow(selection, self.metadata, self.name)

@@ -399,9 +399,10 @@ def test_a_file_that_changes_is_not_read_on(path: Path) -> None:
     with pqlab.open(path) as file:
         file.head()
         path.write_bytes(paged_file(1).data)
-        with pytest.raises(pqlab.SourceChangedError) as caught:
-            file.read()
-        assert caught.value.file == str(path)
+        for use in (file.read, file.pages):
+            with pytest.raises(pqlab.SourceChangedError) as caught:
+                use()
+            assert caught.value.file == str(path)
 
 
 def test_unknown_encodings_and_codecs_show_and_do_not_read() -> None:

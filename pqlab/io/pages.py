@@ -20,7 +20,7 @@ from pqlab.io.source import Bytes, Source
 from pqlab.limits import Limits
 from pqlab.plan.build import Pages, about_pages
 from pqlab.plan.policy import IOPolicy
-from pqlab.plan.ranges import Ranges, length
+from pqlab.plan.ranges import Range, Ranges, length
 
 ChunkKey: TypeAlias = tuple[int, int]  # (row group, leaf)
 
@@ -35,8 +35,7 @@ class _Known(NamedTuple):
 class PageStore:
     """The page tables of one file. Safe to use from several threads at once.
 
-    Errors of reading and of parsing carry the file's name: `CorruptError`, `LimitError`,
-    `SourceError`.
+    Raises `CorruptError`, `LimitError` and `SourceError`, with the file's name.
     """
 
     def __init__(
@@ -150,7 +149,7 @@ class PageStore:
         wanted = index_ranges(
             self._metadata, row_groups, leaves, column_index=bounds, limits=self._limits
         )
-        buffers = self._source.read(wanted.ranges)
+        buffers = self._fetch(wanted.ranges)
         table, unindexed = pages_from_index(self._metadata, wanted, buffers, limits=self._limits)
         self._unindexed.update(unindexed.tolist())
         self._warnings.update(dict.fromkeys(table.warnings))
@@ -178,7 +177,12 @@ class PageStore:
         )
 
     def _read(self, start: int, stop: int) -> Bytes:
-        return self._source.read([(start, stop)])[0]
+        return self._fetch([(start, stop)])[0]
+
+    def _fetch(self, ranges: Sequence[Range]) -> list[Bytes]:
+        buffers = self._source.read(ranges)
+        self._source.check_unchanged()
+        return buffers
 
 
 def _rectangles(keys: list[ChunkKey]) -> list[tuple[list[int], list[int]]]:
