@@ -18,7 +18,7 @@ _MAGIC_BYTES = 4
 _LENGTH_BYTES = 4
 _NONE = -2  # an ordinal that does not apply; the dictionary page is -1
 
-# In the order in which spans of one offset are shown.
+# What a span can be.
 KINDS = (
     "magic",
     "dictionary page",
@@ -185,7 +185,7 @@ def _add_footer(spans: _Spans, metadata: FileMetaData) -> None:
 def _frame(metadata: FileMetaData, file_size: int, spans: _Spans) -> pl.DataFrame:
     """The spans by offset, with the gaps between them, what overlaps, and what is outside."""
     columns = spans.joined()
-    order = np.lexsort((columns["kind"], -columns["size"], columns["offset"]))
+    order = np.argsort(columns["offset"], kind="stable")
     columns = {name: values[order] for name, values in columns.items()}
     begin = np.clip(columns["offset"], 0, file_size)
     in_file = np.minimum(columns["size"], file_size - begin)  # no sum of a hostile offset overflows

@@ -27,3 +27,22 @@ def parse_key_values(footer: np.ndarray, position: int) -> list[tuple[str, str |
 
 # struct -> field id -> (name, compact type, required, element type of lists)
 def footer_fields() -> dict[str, dict[int, tuple[str, int, bool, int]]]: ...
+
+# Spans of a buffer (native/cpu/spans.cpp). `out` is memory for 16-byte views, `out_checks` for a
+# byte for each span.
+
+SPAN_REACH_BYTES: int
+
+def binary_views(
+    data: np.ndarray, start: np.ndarray, length: np.ndarray, out: np.ndarray
+) -> None: ...
+def text_views(
+    data: np.ndarray,
+    start: np.ndarray,
+    length: np.ndarray,
+    leaf: np.ndarray,
+    leaf_formats: np.ndarray,
+    out: np.ndarray,
+    out_checks: np.ndarray,
+    workers: int,
+) -> list[bytes]: ...
