@@ -181,6 +181,55 @@ def test_cache_and_versions(run: Run, tmp_path: Path) -> None:
     assert pl.__version__ in run("versions").out
 
 
+# Version 1 of the JSON form: names may be added; none is taken away or renamed.
+FIELDS = {
+    "schema": (
+        "name path depth repetition_type physical_type type_length logical_type "
+        "converted_type precision scale field_id max_definition_level "
+        "max_repetition_level leaf"
+    ),
+    "row-groups": (
+        "row_group num_rows first_row total_byte_size total_compressed_size "
+        "chunks_compressed_size chunks_uncompressed_size compression_ratio file_offset "
+        "ordinal num_sorting_columns"
+    ),
+    "columns": (
+        "row_group column leaf physical_type codec encodings data_page_encodings "
+        "num_data_pages num_values null_count distinct_count nan_count "
+        "total_compressed_size total_uncompressed_size compression_ratio bounds_state "
+        "min_text max_text min_bytes max_bytes is_min_value_exact is_max_value_exact "
+        "dictionary_page_offset data_page_offset offset_index_offset offset_index_length "
+        "column_index_offset column_index_length bloom_filter_offset bloom_filter_length "
+        "is_encrypted is_external"
+    ),
+    "pages": (
+        "row_group column leaf page type encoding codec offset total_bytes header_bytes "
+        "compressed_page_size uncompressed_page_size compression_ratio num_values "
+        "num_nulls num_rows first_row bounds_state min_text max_text min_bytes max_bytes "
+        "is_min_value_exact is_max_value_exact definition_level_encoding "
+        "repetition_level_encoding definition_levels_byte_length "
+        "repetition_levels_byte_length is_compressed crc known_from"
+    ),
+    "layout": (
+        "offset size_bytes kind row_group column leaf page overlap_bytes outside_bytes note"
+    ),
+    "info": (
+        "file num_rows num_row_groups num_columns created_by format_version file_size_bytes "
+        "footer_bytes encrypted warnings"
+    ),
+}
+
+
+@pytest.mark.parametrize("command", FIELDS)
+def test_json_is_stable(run: Run, taxi: Path, command: str) -> None:
+    document = run(command, taxi, "--json").json()
+    assert list(document)[:3] == ["pqlab", "command", "source"]
+    assert (document["pqlab"], document["command"]) == (1, command)
+    found = document["info"] if command == "info" else document["rows"][0]
+    names = FIELDS[command].split()
+    assert [name for name in found if name in names] == names
+
+
 # ---------------------------------------------------------------------------------------- read
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
@@ -128,6 +129,24 @@ def test_inspect(shell: Any) -> None:
     shown, _ = shell.display_formatter.format(file)
     assert "taxi trips.parquet" in shown["text/html"]
     assert "taxi trips.parquet" in shown["text/plain"]
+
+
+def test_names_are_text(shell: Any, tmp_path: Path) -> None:
+    name = "<img src=x onerror=alert(1)>"
+    pq.write_table(pa.table({name: [name]}), tmp_path / "x.parquet")
+    shell.push({"strange": str(tmp_path / "x.parquet")})
+    for line in ("%pqread {strange}", "%pqread --plan {strange}", "%pqinspect {strange}"):
+        shown, _ = shell.display_formatter.format(run(shell, line))
+        assert "<img" not in shown["text/html"]
+        assert "&lt;img" in shown["text/html"]
+
+
+def test_folder(shell: Any, taxi: Path) -> None:
+    shell.push({"folder": str(taxi.parent)})
+    frame = run(shell, "%pqread -q '{folder}' -c trip_id")
+    assert_frame_equal(frame, expected(taxi, ["trip_id"], 0, 4000))
+    shown, _ = shell.display_formatter.format(run(shell, "%pqinspect '{folder}'"))
+    assert "<b>1</b> <span" in shown["text/html"]
 
 
 def test_help(shell: Any) -> None:

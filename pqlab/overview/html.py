@@ -33,6 +33,7 @@ font-variant-numeric:tabular-nums}
 background:var(--soft)}
 .pqlab .pq-bar span{min-width:3px;flex-basis:0;overflow:hidden;text-align:center;font-size:11px;
 line-height:26px;font-weight:600;color:#14181f}
+.pqlab .pq-bar span::after{content:attr(data-key)}
 .pqlab .pq-legend{display:grid;grid-template-columns:repeat(auto-fill,minmax(15.5rem,1fr));
 gap:1px 22px;margin:8px 0 14px}
 .pqlab .pq-legend>div{display:flex;gap:7px;align-items:center}
@@ -123,7 +124,7 @@ def _bytes(view: View) -> Iterator[_Markup]:
     segments = [
         _tag(
             "span",
-            _key(part) if part.size_bytes * 25 > view.parts_bytes else "",
+            data_key=_key(part) if part.size_bytes * 25 > view.parts_bytes else None,
             class_=_colour(part),
             style=f"flex-grow:{part.size_bytes}",
             title=f"{text.visible(part.name)}: {text.size(part.size_bytes)}",

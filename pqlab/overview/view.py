@@ -136,7 +136,7 @@ class View:
                 if count is not None
             ),
             (f"{self.num_row_groups:,}", "row group" if self.num_row_groups == 1 else "row groups"),
-            (text.size(self.size_bytes), "on disk"),
+            (text.size(self.size_bytes), "in size"),
         )
 
     def schema_rows(self) -> Iterator[SchemaRow]:
@@ -198,6 +198,7 @@ def dataset_view(
 ) -> View:
     """The view of a dataset. `files`: names and sizes; `skipped`: names and reasons."""
     writers = [writer for writer in created_by[:MAX_WARNINGS] if writer is not None]
+    relative = [(name.removeprefix(f"{title.rstrip('/')}/"), size) for name, size in files]
     facts = [Fact("hive folders", ", ".join(partitions) or "none")]
     facts += [Fact("skipped", f"{name}: {reason}") for name, reason in skipped[:MAX_WARNINGS]]
     if (more := len(skipped) - MAX_WARNINGS) > 0:
@@ -210,7 +211,7 @@ def dataset_view(
         num_columns=num_columns,
         num_row_groups=num_row_groups,
         size_bytes=sum(size for _, size in files),
-        parts=tuple(_largest(files, "file")),
+        parts=tuple(_largest(relative, "file")),
         facts=(*facts, *_warnings(warnings)),
     )
 
