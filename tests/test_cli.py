@@ -554,19 +554,19 @@ def test_terminal_has_tables_and_colour(taxi: Path) -> None:
 # ------------------------------------------------------------------------------------- the corpus
 
 
+@pytest.mark.parametrize("command", ["info", "schema", "columns", "pages", "layout"])
 def test_every_corpus_file_ends_in_an_answer(
-    run: Run, corpus: Path, manifest: list[dict[str, str]]
+    run: Run, corpus: Path, manifest: list[dict[str, str]], command: str
 ) -> None:
     failures = []
     for row in manifest:
-        for command in ("info", "schema", "columns", "pages", "layout"):
-            try:
-                result = run(command, corpus / row["file"], "--json")
-            except Exception as error:  # noqa: BLE001 - any that escapes is the finding
-                failures.append(f"{command} {row['file']}: {error!r}")
-                continue
-            if result.code == 0:
-                assert result.json()["pqlab"] == 1
-            elif result.code != 1 or not result.err.startswith("pqlab: "):
-                failures.append(f"{command} {row['file']}: {result}")
+        try:
+            result = run(command, corpus / row["file"], "--json")
+        except Exception as error:  # noqa: BLE001 - any that escapes is the finding
+            failures.append(f"{row['file']}: {error!r}")
+            continue
+        if result.code == 0:
+            assert result.json()["pqlab"] == 1
+        elif result.code != 1 or not result.err.startswith("pqlab: "):
+            failures.append(f"{row['file']}: {result}")
     assert not failures, "\n".join(failures[:20])
