@@ -11,11 +11,14 @@ from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from polars.testing import assert_frame_equal
 
 from pqlab.errors import PqlabError
+from pqlab.footer.frames import column_chunks_frame
 from pqlab.footer.metadata import FileMetaData
 from pqlab.io import cache, footer as footer_module
 from pqlab.io.footer import load_metadata
@@ -242,6 +245,11 @@ def test_single_leaves_and_chunks_are_read_without_the_rest(corpus: Path, tmp_pa
                 assert "_nodes" not in metadata.__dict__
                 for field in fields(node):
                     assert getattr(node, field.name) == getattr(whole.leaves[leaf], field.name)
+                groups = range(whole.num_row_groups)[-1:]
+                frame = column_chunks_frame(metadata, groups, [leaf])
+                all_frames = column_chunks_frame(whole)
+                same = (pl.col("leaf") == leaf) & (pl.col("row_group") == pl.max("row_group"))
+                assert_frame_equal(frame, all_frames.filter(same))
                 rows = [leaf] if whole.num_row_groups else []
                 few, all_of_them = metadata.statistics(rows), whole.statistics()
                 for field in fields(few):

@@ -51,7 +51,7 @@ def leaves_frame(metadata: FileMetaData) -> pl.DataFrame:
     encodings = np.bitwise_or.reduce(chunks.encodings.reshape(shape), axis=0, initial=0)
     series = {
         "leaf": pl.Series(np.arange(len(nodes), dtype=np.int32)),
-        "column": _column_names(metadata),
+        "column": _column_names(metadata.leaves),
         "physical_type": pl.Series([node.physical_type for node in nodes], dtype=pl.String),
         "type_length": pl.Series([node.type_length for node in nodes], dtype=pl.Int32),
         "logical_type": pl.Series(
@@ -121,15 +121,20 @@ def column_chunks_frame(
 
     present = of("present")
     encodings = of("data_page_encodings")
-    physical_types = pl.Series([node.physical_type for node in metadata.leaves], dtype=pl.String)
+    # Of few leaves, no more nodes than these are made: `place` is a leaf's among them.
+    shown = range(metadata.num_leaves) if leaves is None else np.asarray(leaves, np.intp).tolist()
+    place = np.tile(np.arange(len(shown), dtype=np.int32), len(leaf) // max(1, len(shown)))
+    nodes = metadata.leaf_nodes(shown)
+    orders = [metadata.column_orders[number] for number in shown]
+    of_leaf = LeafBounds.of(nodes, orders, metadata.created_by)
+    physical_types = pl.Series([node.physical_type for node in nodes], dtype=pl.String)
     statistics = metadata.statistics(rows)
-    of_leaf = leaf_bounds(metadata)
-    bounds = _chunk_bounds(metadata, statistics, leaf, of_leaf)
+    bounds = _chunk_bounds(metadata.footer_of(rows), statistics, place, of_leaf)
     series = {
         "row_group": pl.Series(row_group),
-        "column": _column_names(metadata).gather(leaf),
+        "column": _column_names(nodes).gather(place),
         "leaf": pl.Series(leaf),
-        "physical_type": physical_types.gather(leaf),
+        "physical_type": physical_types.gather(place),
         "codec": names.names_of(of("codec"), names.CODECS),
         "encodings": _encoding_lists(of("encodings")),
         "data_page_encodings": _encoding_lists(encodings, unknown=0),
@@ -175,7 +180,7 @@ def pages_frame(metadata: FileMetaData, page_table: PageTable) -> pl.DataFrame:
             for name in ("encoding", "definition_level_encoding", "repetition_level_encoding")
         },
         "row_group": pl.Series(row_group),
-        "column": _column_names(metadata).gather(leaf),
+        "column": _column_names(metadata.leaves).gather(leaf),
         "leaf": pl.Series(leaf),
         "page": pl.Series(pages["page"]),
         "type": names.names_of(pages["type"], names.PAGE_TYPES, unknown=255),
@@ -218,7 +223,9 @@ def statistics_frame(
         "is_min_value_exact": tristate(statistics.is_min_value_exact),
         "is_max_value_exact": tristate(statistics.is_max_value_exact),
     }
-    bounds = _chunk_bounds(metadata, statistics, np.zeros(len(rows), np.int32), of_leaf)
+    bounds = _chunk_bounds(
+        metadata.footer_of(rows), statistics, np.zeros(len(rows), np.int32), of_leaf
+    )
     frame = _statistics(node, bounds, of_leaf, series)
     if page_table is None:
         return frame
@@ -343,8 +350,8 @@ def _chunk_rows(
     return group.astype(np.int64) * num_leaves + leaf, group, leaf
 
 
-def _column_names(metadata: FileMetaData) -> pl.Series:
-    return pl.Series([node.column for node in metadata.leaves], dtype=pl.String)
+def _column_names(leaves: Sequence[SchemaNode]) -> pl.Series:
+    return pl.Series([leaf.column for leaf in leaves], dtype=pl.String)
 
 
 def _has(present: np.ndarray, bit: Present) -> np.ndarray:
@@ -366,7 +373,7 @@ def _encoding_lists(masks: np.ndarray, unknown: int | None = None) -> pl.Series:
 
 
 def _chunk_bounds(
-    metadata: FileMetaData,
+    footer: np.ndarray,
     statistics: StatisticsTable,
     leaf: np.ndarray,
     of_leaf: LeafBounds,
@@ -395,5 +402,5 @@ def _chunk_bounds(
         if is_legacy.any():
             start = np.where(is_legacy, getattr(statistics, f"{legacy}_start"), start)
             length = np.where(is_legacy, getattr(statistics, f"{legacy}_length"), length)
-        spans.append(Spans.of(metadata.footer, start, length))
+        spans.append(Spans.of(footer, start, length))
     return Bounds(leaf, state, *spans)

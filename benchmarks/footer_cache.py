@@ -1,0 +1,134 @@
+"""Reopening a footer that another process has parsed: the first lookup in a fresh process.
+
+    python -m benchmarks.footer_cache [--rounds 15]
+
+Each measurement is a process of its own; the clock starts behind the imports and stops when one
+chunk's number is known. Contenders run in random order within each round. Results are compared
+before anything is timed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from benchmarks import footer_files
+
+NUM_COLUMNS, NUM_ROW_GROUPS = 10_000, 61
+ROW_GROUP, LEAF = 34, 5678
+BASE = "pqlab, from the disk cache"
+
+OURS = """
+from pqlab.io.footer import load_metadata
+from pqlab.io.source import FileSource
+"""
+LOOK_UP = """
+row = m.chunk_row(row_group, leaf)
+found = m.chunks.total_compressed_size[row], m.chunks.num_values[row]
+"""
+
+# contender -> (imports, what is timed; it sets `found` to the chunk's size and number of values)
+CONTENDERS = {
+    BASE: (OURS, "m = load_metadata(FileSource(file), cache=cache)" + LOOK_UP),
+    "pqlab, the same, and the chunk's frame": (
+        OURS
+        + """
+import polars
+import pyarrow.compute
+from pqlab.footer.frames import column_chunks_frame
+polars.LazyFrame().collect()  # starts its threads
+""",
+        """
+m = load_metadata(FileSource(file), cache=cache)
+frame = column_chunks_frame(m, [row_group], [leaf])
+found = frame["total_compressed_size"][0], frame["num_values"][0]
+""",
+    ),
+    "pqlab, parsed": (OURS, "m = load_metadata(FileSource(file), cache=None)" + LOOK_UP),
+    "PalletJack, its index": (
+        "import palletjack",
+        """
+m = palletjack.read_metadata(index, row_groups=[row_group], column_indices=[leaf])
+chunk = m.row_group(0).column(0)
+found = chunk.total_compressed_size, chunk.num_values
+""",
+    ),
+    "pyarrow, parsed": (
+        "import pyarrow.parquet as pq",
+        """
+m = pq.read_metadata(file)
+chunk = m.row_group(row_group).column(leaf)
+found = chunk.total_compressed_size, chunk.num_values
+""",
+    ),
+}
+
+MEASURE = """
+import json, sys, time
+file, cache, index, row_group, leaf = {arguments!r}
+{imports}
+start = time.perf_counter_ns()
+{timed}
+nanoseconds = time.perf_counter_ns() - start
+print(json.dumps([nanoseconds, [int(number) for number in found]]))
+"""
+
+
+def measure(name: str, folder: Path) -> tuple[float, list[int]]:
+    """Milliseconds, and what was found, in a process of its own."""
+    imports, timed = CONTENDERS[name]
+    arguments = (
+        str(folder / "wide.parquet"), str(folder / "cache"), str(folder / "index"), ROW_GROUP, LEAF,
+    )  # fmt: skip
+    code = MEASURE.format(arguments=arguments, imports=imports, timed=timed)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    nanoseconds, found = json.loads(done.stdout)
+    return nanoseconds / 1e6, found
+
+
+def interval(ratios: list[float], rng: random.Random) -> tuple[float, float]:
+    """A 95 % bootstrap interval of the median."""
+    medians = sorted(statistics.median(rng.choices(ratios, k=len(ratios))) for _ in range(2000))
+    return medians[50], medians[1949]
+
+
+def main() -> None:
+    """Measure, and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=15)
+    rounds = parser.parse_args().rounds
+    rng = random.Random(5)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        footer_bytes = footer_files.write(folder / "wide.parquet", NUM_COLUMNS, NUM_ROW_GROUPS)
+        import palletjack
+
+        palletjack.generate_metadata_index(str(folder / "wide.parquet"), str(folder / "index"))
+        found = {contender: measure(contender, folder)[1] for contender in CONTENDERS}
+        if len({tuple(numbers) for numbers in found.values()}) != 1:
+            raise SystemExit(f"the results differ: {found}")
+        times: dict[str, list[float]] = {contender: [] for contender in CONTENDERS}
+        for _ in range(rounds):
+            for contender in rng.sample(list(CONTENDERS), len(CONTENDERS)):
+                times[contender].append(measure(contender, folder)[0])
+    print(f"first lookup in a new process, imports left out: footer of {footer_bytes:,} bytes, ")
+    print(f"{NUM_COLUMNS:,} columns x {NUM_ROW_GROUPS} row groups, {rounds} rounds\n")
+    print("| | median ms | least ms | times the first | 95 % interval |")
+    print("|---|---|---|---|---|")
+    for contender, taken in times.items():
+        ratios = [one / base for one, base in zip(taken, times[BASE], strict=True)]
+        low, high = interval(ratios, rng)
+        print(
+            f"| {contender} | {statistics.median(taken):.2f} | {min(taken):.2f} "
+            f"| {statistics.median(ratios):.1f} | {low:.1f} to {high:.1f} |"
+        )
+
+
+if __name__ == "__main__":
+    main()
