@@ -56,7 +56,10 @@ def _csv(frame: pl.DataFrame, file: IO[bytes]) -> None:
 def _csv_column(column: pl.Series) -> pl.Series:
     """Lists and structs as JSON, bytes in base64: CSV has only text."""
     if column.dtype.is_nested():
-        texts = [None if value is None else tables.to_json(value) for value in column.to_list()]
+        texts = [
+            None if value is None else tables.to_json(value, ascii_only=False)
+            for value in column.to_list()
+        ]
     elif column.dtype == pl.Binary:
         texts = [None if value is None else base64.b64encode(value).decode() for value in column]
     else:

@@ -113,7 +113,7 @@ def cell(value: Any, *, grouped: bool = False) -> str:
         case pl.Series():
             return cell(value.to_list())
         case list() | dict():
-            return text.clip(text.visible(to_json(value)), _CELL_CHARACTERS)
+            return text.clip(text.visible(to_json(value, ascii_only=False)), _CELL_CHARACTERS)
         case _:
             return str(value)
 
@@ -127,12 +127,19 @@ def json_rows(frame: pl.DataFrame) -> Iterator[str]:
         yield from map(to_json, part.iter_rows(named=True))
 
 
-def to_json(value: Any) -> str:
-    """A value in the JSON form of this module, on one line."""
+def to_json(value: Any, *, ascii_only: bool = True) -> str:
+    """A value in the JSON form of this module, on one line.
+
+    `ascii_only`: other characters are escaped, so that none can act on whoever prints it.
+    """
     try:
-        return json.dumps(value, default=_marked, ensure_ascii=False, allow_nan=False)
+        return _dumps(value, ensure_ascii=ascii_only)
     except ValueError:  # a float that JSON lacks
-        return json.dumps(_finite(value), default=_marked, ensure_ascii=False, allow_nan=False)
+        return _dumps(_finite(value), ensure_ascii=ascii_only)
+
+
+def _dumps(value: Any, *, ensure_ascii: bool) -> str:
+    return json.dumps(value, default=_marked, ensure_ascii=ensure_ascii, allow_nan=False)
 
 
 def json_document(

@@ -510,8 +510,8 @@ def test_names_are_text(run: Run, strange: Path, command: str) -> None:
     words = ["--format", "json"] if command == "read" else []
     result = run(command, strange, *words)
     assert result.code == 0
-    if command != "read":
-        assert result.out.replace("\n", "").isprintable()
+    for out in (result.out, run(command, strange, "--json").out):
+        assert command == "read" or out.replace("\n", "").isprintable()
     terminal = in_terminal(command, str(strange))
     for act in ("\x1b]", "\x07", "\u202e", "\U0001f604"):
         assert act not in terminal
@@ -522,6 +522,17 @@ def test_names_are_text(run: Run, strange: Path, command: str) -> None:
                 "pages",
                 "read",
             )
+
+
+def test_output_that_knows_only_ascii(strange: Path) -> None:
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    for words in (["info"], ["schema"], ["columns"], ["read"], ["schema", "--json"]):
+        command = [*PQLAB, words[0], str(strange), *words[1:]]
+        done = subprocess.run(command, capture_output=True, env=environment, timeout=60, check=True)
+        assert b"Traceback" not in done.stderr
+        assert words[0] == "read" or done.stdout.isascii()
+    found = json.loads(done.stdout)
+    assert [row["name"] for row in found["rows"]] == NAMES
 
 
 def in_terminal(*words: str) -> str:

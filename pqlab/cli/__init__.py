@@ -6,6 +6,7 @@ line is wrong; 130 interrupted. A closed pipe ends the output quietly.
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import warnings
@@ -19,6 +20,8 @@ from pqlab.errors import PqlabError
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code. Wrong usage leaves by `SystemExit(2)`."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # names need not fit the terminal's code
     parser = make_parser()
     options = parser.parse_args(argv)
     with warnings.catch_warnings():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -26,6 +27,7 @@ exit codes: 0 done; 1 error, told on standard error; 2 wrong usage; 130 interrup
 """
 
 
+@functools.cache
 def make_parser() -> _Parser:
     """The parser; what it parses has the command's function as `run`."""
     parser = argparse.ArgumentParser(
