@@ -14,11 +14,12 @@ import polars as pl
 from rich.console import Console
 
 import pqlab
-from pqlab import tables
+from pqlab import tables, text
 
 COLUMNS = ["pickup_at", "pickup_zone", "fare_amount", "total_amount"]
 ROWS = slice(60_000, 62_000)
-TIMINGS = ("column", "pages", "fetched_bytes", "decoded_bytes", "total_ns", "decompress_ns")
+SIZES = ("fetched_bytes", "decoded_bytes")
+TIMES = ("fetch_ns", "decompress_ns", "decode_ns", "assemble_ns", "total_ns")
 
 
 def main() -> None:
@@ -42,7 +43,15 @@ def main() -> None:
             print(frame)
 
         console.rule("What it cost, column by column", align="left")
-        console.print(tables.rich_table(trace.summary().select(TIMINGS)))
+        console.print(tables.rich_table(for_people(trace.summary())))
+
+
+def for_people(summary: pl.DataFrame) -> pl.DataFrame:
+    """What matters most of a trace's summary, with units; what columns share comes without one."""
+    shown = {"column": summary["column"].fill_null("(shared)"), "pages": summary["pages"]}
+    shown |= {name[:-6]: summary[name].map_elements(text.size, pl.String) for name in SIZES}
+    shown |= {name[:-3]: summary[name].map_elements(text.duration, pl.String) for name in TIMES}
+    return pl.DataFrame(shown)
 
 
 if __name__ == "__main__":
