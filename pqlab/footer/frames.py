@@ -110,11 +110,9 @@ def column_chunks_frame(
 ) -> pl.DataFrame:
     """One row per column chunk, in order (row group, leaf); of all, or of the ordinals given."""
     rows, row_group, leaf = _chunk_rows(metadata, row_groups, leaves)
-    chunks = metadata.chunks
 
     def of(name: str) -> np.ndarray:
-        values: np.ndarray = getattr(chunks, name)
-        return values if rows is None else values[rows]
+        return metadata.chunk_cells(name, rows)
 
     def where(name: str, bit: Present) -> pl.Series:
         return nullable(of(name), _has(present, bit))

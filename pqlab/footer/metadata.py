@@ -148,6 +148,11 @@ class FileMetaData:
         """The length of `footer`."""
         return len(self.footer)
 
+    def chunk_cells(self, name: str, rows: ArrayLike | None) -> np.ndarray:
+        """One column of `chunks`, in these rows (None: all)."""
+        column: np.ndarray = getattr(self.chunks, name)
+        return column if rows is None else column[np.asarray(rows, np.intp)]
+
     def footer_part(self, start: int, stop: int) -> np.ndarray:  # noqa: ARG002 - a mapped one's
         """The footer, of which only the bytes [start, stop) will be read."""
         return self.footer
@@ -235,9 +240,8 @@ class FileMetaData:
 
     def statistics(self, rows: ArrayLike | None = None) -> details.StatisticsTable:
         """Statistics of these rows of `chunks` (default: all), a row for each, read now."""
-        index = self._rows(rows)
-        relative = self.chunks.statistics_position[index].astype(np.uint64)
-        positions = self.chunks.position[index].astype(np.uint64) + relative
+        relative = self.chunk_cells("statistics_position", rows).astype(np.uint64)
+        positions = self.chunk_cells("position", rows).astype(np.uint64) + relative
         positions[relative == 0] = 0
         return details.StatisticsTable.read(self.footer_of(rows), positions)
 
@@ -299,13 +303,9 @@ class FileMetaData:
             _key_value_position=numbers["key_value_metadata"],
         )
 
-    def _rows(self, rows: ArrayLike | None) -> np.ndarray:
-        return np.arange(len(self.chunks.position)) if rows is None else np.asarray(rows, np.intp)
-
     def _positions(self, rows: ArrayLike | None, needed: Present) -> np.ndarray:
-        index = self._rows(rows)
-        positions: np.ndarray = self.chunks.position[index].astype(np.uint64)
-        positions[(self.chunks.present[index] & int(needed)) == 0] = 0
+        positions: np.ndarray = self.chunk_cells("position", rows).astype(np.uint64)
+        positions[(self.chunk_cells("present", rows) & int(needed)) == 0] = 0
         return positions
 
 

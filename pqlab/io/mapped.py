@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from pqlab.footer.metadata import ChunkTable, FileMetaData
 from pqlab.io.cache import CacheDamagedError, Sections, discard
 
-_FEW_ROWS = 64  # chunks whose part of the footer is verified one by one
+_FEW_ROWS = 64
 
 
 class MappedArrays(Mapping[str, np.ndarray]):
@@ -72,21 +72,44 @@ class MappedMetaData(FileMetaData):
 
     def footer_of(self, rows: ArrayLike | None) -> np.ndarray:
         """The footer, of which only what belongs to these rows of `chunks` will be read."""
-        index = None if rows is None else np.atleast_1d(np.asarray(rows, np.intp))
-        if index is None or len(index) > _FEW_ROWS or "footer" in self.__dict__:
+        few = _few(rows)
+        if few is None or "footer" in self.__dict__:
             return self.footer
-        position = self.chunks.position
+        stops = self.chunk_cells("position", [min(row + 1, self._last_row) for row in few])
         footer = self.footer_part(0, 0)
-        for row in index.tolist():
-            start = int(position[row])
-            stop = int(position[row + 1]) if row + 1 < len(position) else self.footer_bytes
-            footer = self.footer_part(start, stop)
+        for row, start, stop in zip(few, self.chunk_cells("position", few), stops, strict=True):
+            footer = self.footer_part(
+                int(start), self.footer_bytes if row == self._last_row else int(stop)
+            )
         return footer
+
+    def chunk_cells(self, name: str, rows: ArrayLike | None) -> np.ndarray:
+        """One column of `chunks`, in these rows (None: all)."""
+        few = _few(rows)
+        if few is None:
+            return super().chunk_cells(name, rows)
+        key = "chunks." + name
+        if self._arrays.length(key) == 1:
+            few = [0] * len(few)
+        cells = [self._arrays.part(key, row, row + 1)[row] for row in few]
+        return np.array(cells, self._arrays.part(key, 0, 0).dtype)
+
+    @property
+    def _last_row(self) -> int:
+        return self.num_row_groups * self.num_leaves - 1
 
     @functools.cached_property
     def chunks(self) -> ChunkTable:
         """One row per column chunk."""
         return _MappedChunks(self._arrays, self.num_row_groups * self.num_leaves)
+
+
+def _few(rows: ArrayLike | None) -> list[int] | None:
+    """The rows, if they are so few that single cells are verified for less than whole columns."""
+    if rows is None:
+        return None
+    index = np.atleast_1d(np.asarray(rows, np.intp))
+    return None if len(index) > _FEW_ROWS or (index < 0).any() else index.tolist()
 
 
 class _MappedChunks(ChunkTable):
