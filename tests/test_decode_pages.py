@@ -46,7 +46,8 @@ def values_of(data: bytes, **options: Any) -> list[Any]:
 
 
 def pyarrow_values(data: bytes) -> list[Any]:
-    return pq.read_table(io.BytesIO(data))["c"].to_pylist()
+    values: list[Any] = pq.read_table(io.BytesIO(data))["c"].to_pylist()
+    return values
 
 
 def dictionary(entries: bytes, count: int, encoding: int = PLAIN) -> Page:
