@@ -48,7 +48,7 @@ def kind_of(leaf: SchemaNode, arrow: pa.DataType) -> Kind:
     physical = leaf.physical_type or ""
     if physical == "FIXED_LEN_BYTE_ARRAY":
         width = leaf.type_length
-        if width is None or width < 0:
+        if width is None or width <= 0:
             raise CorruptError(
                 "FIXED_LEN_BYTE_ARRAY needs a length",
                 column=leaf.column,

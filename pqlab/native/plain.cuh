@@ -78,9 +78,7 @@ PQ_HD StatusWord plain_byte_arrays(const Group& group, const u8* bytes, u64 size
 template <class Group>
 PQ_HD StatusWord plain_fixed_views(const Group& group, const u8* bytes, u64 size, u64 count,
                                    u32 width, ViewPlace place, View* out) {
-  if (count > size || count * width > size) {
-    if (width != 0) return status_word(Status::TRUNCATED, size / width);
-  }
+  if (count > size / width) return status_word(Status::TRUNCATED, size / width);
   for (u64 i = group.rank(); i < count; i += group.size()) {
     const u64 at = i * width;
     out[i] =

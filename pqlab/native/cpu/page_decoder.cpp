@@ -217,11 +217,8 @@ void PageDecoder::decode_dictionary_page(const PageTask& task) {
     ViewBuffer* kept = view_buffer(task);
     const Body body = open(task, kept != nullptr ? kept->owned : page_, nullptr);
     const i64 start = now();
-    // An entry takes a bit at least, but one of no width, or an always-null column's.
-    if (type.kind != Kind::NOTHING && type.stride() != 0 && count > body.values_size &&
-        !(type.kind == Kind::FIXED_BYTES && type.width == 0)) {
-      check(status_word(Status::TRUNCATED, body.values_size), type);
-    }
+    const u64 most = max_plain_values(type, body.values_size);
+    if (count > most) check(status_word(Status::TRUNCATED, most), type);
     dictionary.entries = Buffer(count * entry_bytes(type));
     const ViewPlace place = place_of(task, kept, body);
     check(decode_entries(type, body.values, body.values_size, count, place,

@@ -7,7 +7,7 @@ namespace pq {
 namespace {
 
 // Below this many bytes waking threads costs more than it gains.
-constexpr i64 INLINE_BYTES = 128 << 10;
+constexpr u64 INLINE_BYTES = 128 << 10;
 
 u64 value_bytes(const ValueType& type, i64 rows) {
   const u64 count = static_cast<u64>(rows);
@@ -79,8 +79,11 @@ bool run_read(Read& read, const std::function<bool()>& interrupted) {
       throw;
     }
   }
-  i64 bytes = 0;
-  for (const PageTask& task : read.tasks) bytes += task.page.uncompressed_page_size;
+  u64 bytes = 0;
+  for (const ColumnOutput& column : read.columns) bytes += column.values.size();
+  for (const PageTask& task : read.tasks) {
+    bytes += static_cast<u64>(task.page.uncompressed_page_size);
+  }
   const auto decode = [&](u64 task, u32 worker) {
     PageDecoder::of_this_thread().decode(read, read.tasks[task], static_cast<i32>(worker));
   };

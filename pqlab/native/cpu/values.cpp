@@ -97,6 +97,12 @@ u32 ValueType::stride() const {
   }
 }
 
+u64 max_plain_values(ValueType type, u64 size) {
+  if (type.kind == Kind::NOTHING) return ~0ull;  // no memory is taken
+  if (type.kind == Kind::BITS) return size * 8;
+  return size / (type.width != 0 ? type.width : sizeof(u32));  // a byte array's length, at least
+}
+
 StatusWord decode_plain(ValueType type, const u8* bytes, u64 size, u64 count, ViewPlace place,
                         u8* out) {
   auto* views = reinterpret_cast<View*>(out);

@@ -41,6 +41,9 @@ struct ValueType {
   u32 stride() const;
 };
 
+// Most PLAIN values that so many bytes can hold: a bound before memory is taken for them.
+u64 max_plain_values(ValueType type, u64 size);
+
 Kind kind_of(const std::string& name);
 
 // PLAIN values into `out`, stride() bytes each; BITS: into a zeroed bitmap.
