@@ -517,6 +517,21 @@ def test_dictionary_entries_of_booleans() -> None:
     assert to_series(column).to_list() == [False, True]
 
 
+def test_strings_point_into_pages_that_are_kept_exactly() -> None:
+    values = [b"longer than twelve bytes %d" % at for at in range(50)]
+    body = strings(*values)
+    stored = pa.Codec("snappy").compress(body, asbytes=True)
+    pages = [Page(stored, 50, uncompressed=len(body)), Page(strings(b"short"), 1)]
+    pages[1].body = pa.Codec("snappy").compress(pages[1].body, asbytes=True)
+    pages[1].uncompressed = 9
+    (column,) = read_columns(file_of(Column("BYTE_ARRAY", pages, codec=1)))
+    assert [None if part is None else len(part) for part in column.view_buffers] == [
+        len(body),
+        None,  # nothing points into the second
+    ]
+    assert to_series(column).to_list() == [*values, b"short"]
+
+
 def test_nested_columns_are_refused() -> None:
     sink = io.BytesIO()
     pq.write_table(pa.table({"s": [{"a": 1}], "l": [[1]]}), sink)

@@ -38,9 +38,12 @@ class Buffer {
   u64 size() const { return size_; }
   explicit operator bool() const { return base_ != nullptr; }
 
-  // At least `size` bytes, contents undefined: for scratch memory that is used again and again.
+  // At least `size` bytes, contents undefined; exactly that many where there was nothing. Memory that
+  // is used again and again grows ahead of what is asked for.
   u8* reserve(u64 size) {
-    if (size_ < size || base_ == nullptr) {
+    if (base_ == nullptr) {
+      *this = Buffer(size);
+    } else if (size_ < size) {
       *this = Buffer();
       *this = Buffer(size + size / 4);
     }

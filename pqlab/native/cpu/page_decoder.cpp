@@ -148,7 +148,7 @@ void PageDecoder::decode(Read& read, const PageTask& task, i32 worker) {
     error.page = task.page.page;
     throw;
   }
-  for (Buffer* scratch : {&page_, &validity_, &dense_, &values_}) {
+  for (Buffer* scratch : {&page_, &validity_, &dense_, &bytes_, &values_}) {
     if (scratch->size() > KEPT_SCRATCH_BYTES) *scratch = Buffer();
   }
 }

@@ -84,10 +84,12 @@ bool run_read(Read& read, const std::function<bool()>& interrupted) {
   for (const PageTask& task : read.tasks) {
     bytes += static_cast<u64>(task.page.uncompressed_page_size);
   }
+  const bool in_this_thread = bytes < INLINE_BYTES;
   const auto decode = [&](u64 task, u32 worker) {
-    PageDecoder::of_this_thread().decode(read, read.tasks[task], static_cast<i32>(worker));
+    const i32 name = in_this_thread ? -1 : static_cast<i32>(worker);
+    PageDecoder::of_this_thread().decode(read, read.tasks[task], name);
   };
-  return run_tasks(read.tasks.size(), read.spec.workers, bytes < INLINE_BYTES, decode, interrupted);
+  return run_tasks(read.tasks.size(), read.spec.workers, in_this_thread, decode, interrupted);
 }
 
 }  // namespace pq
