@@ -60,6 +60,10 @@ def files(rng: np.random.Generator) -> list[bytes]:
             }
             pq.write_table(table(rng), sink, **options)
             made.append(sink.getvalue())
+    sink = io.BytesIO()
+    split = ["int64", "double", "fixed", "time"]
+    pq.write_table(table(rng).select(split), sink, use_dictionary=False, use_byte_stream_split=True)
+    made.append(sink.getvalue())
     flags = prefixed(repeated(1, 9, 1) + packed([1, 0] * 8, 1))
     made.append(file_of(Column("BOOLEAN", [Page(flags, 20, RLE)] * 4)))
     levels = bytes(rng.integers(0, 256, 8, np.uint8)) + bytes(rng.integers(0, 9, 300, np.uint8))

@@ -17,7 +17,7 @@ from pqlab.errors import CorruptError, PqlabError, UnsupportedError
 from pqlab.footer.metadata import FileMetaData
 from pqlab.footer.schema import SchemaNode
 
-ENCODINGS_THAT_ARE_REFUSED = ("DELTA_", "BYTE_STREAM_SPLIT", "ALP")
+ENCODINGS_THAT_ARE_REFUSED = ("DELTA_", "ALP")
 
 # Columns that pyarrow reads and pqlab calls corrupt: what the specification says.
 CORRUPT = {

@@ -145,6 +145,28 @@ def test_every_codec(dictionary: bool, version: str, codec: str) -> None:
     assert_equal(read_table(data, verify_checksums=True), expected)
 
 
+@pytest.mark.parametrize("page_size", [300, 1 << 20])
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+@pytest.mark.parametrize("codec", ["none", "snappy"])
+def test_byte_streams(codec: str, version: str, page_size: int) -> None:
+    variable = ("bool", "string", "binary", "nothing", "decimal_big")
+    names = [name for name in TABLE.column_names if not name.startswith(variable)]
+    data = write(
+        TABLE.select(names),
+        use_dictionary=False,
+        use_byte_stream_split=names,
+        store_decimal_as_integer=True,
+        data_page_version=version,
+        data_page_size=page_size,
+        write_batch_size=97,
+        compression=codec,
+    )
+    metadata = pq.read_metadata(io.BytesIO(data))
+    encodings = [metadata.row_group(0).column(at).encodings for at in range(len(names))]
+    assert all("BYTE_STREAM_SPLIT" in found for found in encodings)
+    assert_equal(read_table(data, workers=2), pq.read_table(io.BytesIO(data)))
+
+
 def test_frames_hold_the_same_values() -> None:
     data = write(TABLE, data_page_size=2_000)
     frame = read_frame(data)

@@ -332,6 +332,21 @@ def test_the_first_wrong_page_is_named_whatever_the_number_of_workers() -> None:
             assert caught.value.page == 7
 
 
+BYTE_STREAM_SPLIT = 9
+
+
+def test_byte_streams_beside_nulls_and_cut_short() -> None:
+    levels = prefixed(packed([1, 0, 1], 1))
+    streams = bytes([1, 2, 0, 0, 0, 0, 0, 1])
+    column = Column("INT32", [Page(levels + streams, 3, BYTE_STREAM_SPLIT)], optional=True)
+    assert values_of(file_of(column)) == [1, None, 2 + (1 << 24)]
+    column.pages[0].body = levels + streams[:7]
+    with pytest.raises(CorruptError, match="ends before"):
+        read_columns(file_of(column))
+    with pytest.raises(UnsupportedError, match="BYTE_STREAM_SPLIT"):
+        read_columns(file_of(Column("BYTE_ARRAY", [Page(b"", 1, BYTE_STREAM_SPLIT)])))
+
+
 UNSUPPORTED = {
     "DELTA_BINARY_PACKED": Column("INT32", [Page(b"", 1, 5)]),
     "encoding 200": Column("INT32", [Page(b"", 1, 200)]),

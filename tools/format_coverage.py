@@ -141,8 +141,13 @@ DEFINED = {
     "BYTE_STREAM_SPLIT": ("INT32", "INT64", "FLOAT", "DOUBLE", "FIXED_LEN_BYTE_ARRAY"),
     "ALP": ("FLOAT", "DOUBLE"),
 }
-# As the engine calls what a physical type's values become; only BOOLEAN makes a difference.
-KIND = {"BOOLEAN": "BITS", "BYTE_ARRAY": "BYTES", "FIXED_LEN_BYTE_ARRAY": "FIXED_BYTES"}
+# As the engine calls what a physical type's values become; only some make a difference.
+KIND = {
+    "BOOLEAN": "BITS",
+    "INT96": "INT96_NS",
+    "BYTE_ARRAY": "BYTES",
+    "FIXED_LEN_BYTE_ARRAY": "FIXED_BYTES",
+}
 DATA_PAGE, DICTIONARY_PAGE, DATA_PAGE_V2 = 0, 2, 3
 
 INTRODUCTION = """\

@@ -45,8 +45,7 @@ ColumnSpec column_spec(nb::handle item) {
                     {kind_of(nb::cast<std::string>(t[1])), nb::cast<u32>(t[2])},
                     nb::cast<u32>(t[3])};
   const Kind kind = column.type.kind;
-  const bool fixed =
-      kind == Kind::COPY || kind == Kind::DECIMAL_FIXED || kind == Kind::FIXED_BYTES;
+  const bool fixed = kind == Kind::COPY || kind == Kind::DECIMAL_FIXED || kind == Kind::FIXED_BYTES;
   if (fixed && column.type.width == 0) {
     Error error(ErrorKind::Corrupt, "values of no bytes", "SchemaElement.type_length");
     error.leaf = column.leaf;

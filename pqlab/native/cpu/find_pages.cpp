@@ -41,8 +41,9 @@ bool reads_encoding(PageType page_type, i8 code, Kind kind) {
   if (page_type == PageType::DICTIONARY_PAGE) {
     return encoding == Encoding::PLAIN || encoding == Encoding::PLAIN_DICTIONARY;
   }
-  return encoding == Encoding::PLAIN || is_dictionary_encoding(code) ||
-         (encoding == Encoding::RLE && (kind == Kind::BITS || kind == Kind::NOTHING));
+  if (encoding == Encoding::RLE) return kind == Kind::BITS || kind == Kind::NOTHING;
+  if (encoding == Encoding::BYTE_STREAM_SPLIT) return has_byte_streams(kind);
+  return encoding == Encoding::PLAIN || is_dictionary_encoding(code);
 }
 
 bool reads_codec(i32 codec) {

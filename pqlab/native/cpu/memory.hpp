@@ -38,8 +38,8 @@ class Buffer {
   u64 size() const { return size_; }
   explicit operator bool() const { return base_ != nullptr; }
 
-  // At least `size` bytes, contents undefined; exactly that many where there was nothing. Memory that
-  // is used again and again grows ahead of what is asked for.
+  // At least `size` bytes, contents undefined; exactly that many where there was nothing. Memory
+  // that is used again and again grows ahead of what is asked for.
   u8* reserve(u64 size) {
     if (base_ == nullptr) {
       *this = Buffer(size);

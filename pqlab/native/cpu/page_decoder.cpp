@@ -283,6 +283,26 @@ u64 PageDecoder::read_levels(const PageTask& task, Body& body) {
   return count_bits(validity, 0, count);
 }
 
+// Joined to PLAIN values first, in the output itself where those are what it holds.
+void PageDecoder::decode_byte_streams(const PageTask& task, const Body& body, u64 count, u8* out) {
+  const ValueType type = column(task).type;
+  const u64 most = body.values_size / type.width;
+  if (count > most) check(status_word(Status::TRUNCATED, most), type);
+  const u64 size = count * type.width;
+  ViewBuffer* kept = view_buffer(task);
+  u8* joined = out;
+  if (kept != nullptr) {
+    kept->owned = Buffer(size);
+    joined = kept->owned.data();
+  } else if (type.kind != Kind::COPY) {
+    joined = bytes_.reserve(size);
+  }
+  check(join_streams(type, body.values, body.values_size, count, joined), type);
+  if (joined == out) return;
+  check(decode_plain(type, joined, size, count, {task.view_buffer, 0}, out), type);
+  if (kept != nullptr && !any_view_outside(out, count)) *kept = {};
+}
+
 void PageDecoder::decode_values(const PageTask& task, const Body& body, u64 count, u8* out) {
   const ValueType type = column(task).type;
   if (type.kind == Kind::NOTHING) {
@@ -297,6 +317,7 @@ void PageDecoder::decode_values(const PageTask& task, const Body& body, u64 coun
       if (kept != nullptr && !any_view_outside(out, count)) *kept = {};
       return;
     }
+    case Encoding::BYTE_STREAM_SPLIT: return decode_byte_streams(task, body, count, out);
     case Encoding::RLE:
       check(decode_rle_booleans(body.values, body.values_size, count, out), type);
       return;

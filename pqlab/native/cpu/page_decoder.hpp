@@ -22,6 +22,7 @@ class PageDecoder {
   Body open(const PageTask& task, Buffer& page, u8* direct);
   u64 read_levels(const PageTask& task, Body& body);
   void decode_values(const PageTask& task, const Body& body, u64 count, u8* out);
+  void decode_byte_streams(const PageTask& task, const Body& body, u64 count, u8* out);
   bool wait_for_dictionary(const PageTask& task);
   void emit(const PageTask& task, const u8* values, u64 valid);
 
@@ -40,7 +41,7 @@ class PageDecoder {
   Buffer page_;      // decompressed
   Buffer validity_;  // of the page, bit 0 its first row
   Buffer dense_;     // its values without the nulls
-  Buffer bytes_;     // booleans from a dictionary
+  Buffer bytes_;     // booleans from a dictionary; joined byte streams
   Buffer values_;    // with them, where they do not go to the output as they are
 };
 

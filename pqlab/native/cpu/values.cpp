@@ -3,6 +3,7 @@
 #include <array>
 #include <utility>
 
+#include "byte_stream_split.cuh"
 #include "convert.cuh"
 #include "dictionary.cuh"
 #include "error.hpp"
@@ -101,6 +102,27 @@ u64 max_plain_values(ValueType type, u64 size) {
   if (type.kind == Kind::NOTHING) return ~0ull;  // no memory is taken
   if (type.kind == Kind::BITS) return size * 8;
   return size / (type.width != 0 ? type.width : sizeof(u32));  // a byte array's length, at least
+}
+
+bool has_byte_streams(Kind kind) {
+  switch (kind) {
+    case Kind::BITS:
+    case Kind::INT96_NS:
+    case Kind::INT96_US:
+    case Kind::DECIMAL_BYTES:
+    case Kind::BYTES:
+    case Kind::TEXT: return false;
+    default: return true;
+  }
+}
+
+StatusWord join_streams(ValueType type, const u8* bytes, u64 size, u64 count, u8* out) {
+  // Of a width known here the inner loop has no branches.
+  switch (type.width) {
+    case 4: return join_byte_streams(GROUP, bytes, size, count, 4, out);
+    case 8: return join_byte_streams(GROUP, bytes, size, count, 8, out);
+    default: return join_byte_streams(GROUP, bytes, size, count, type.width, out);
+  }
 }
 
 StatusWord decode_plain(ValueType type, const u8* bytes, u64 size, u64 count, ViewPlace place,

@@ -41,6 +41,12 @@ struct ValueType {
   u32 stride() const;
 };
 
+// Whether the encoding BYTE_STREAM_SPLIT is defined for such values.
+bool has_byte_streams(Kind kind);
+
+// BYTE_STREAM_SPLIT values as PLAIN ones, type.width bytes each.
+StatusWord join_streams(ValueType type, const u8* bytes, u64 size, u64 count, u8* out);
+
 // Most PLAIN values that so many bytes can hold: a bound before memory is taken for them.
 u64 max_plain_values(ValueType type, u64 size);
 
