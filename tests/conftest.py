@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import os
 import shutil
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -35,6 +36,14 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     for marker, (is_here, reason) in NEEDS.items():
         if item.get_closest_marker(marker) and not is_here():
             _unavailable(reason, may_skip=marker == "gpu" or not IN_CI)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """A line per reason to skip, with the number of tests."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    reasons = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in skipped)
+    for reason, count in reasons.most_common():
+        terminalreporter.write_line(f"skipped {count:4} tests: {reason}")
 
 
 def _folder(variable: str) -> Path:

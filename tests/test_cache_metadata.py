@@ -163,10 +163,10 @@ def test_flipped_bytes_never_change_an_answer(tmp_path: Path) -> None:
         cached = load(path, folder)
         assert cached.leaf_nodes([3])[0].path == ("column 3",), position
         for rows in ([3], [799]):  # single cells first: they verify less
-            cells = [side.chunk_cells("data_page_offset", rows) for side in (cached, parsed)]
-            assert np.array_equal(*cells), position
-            maxima = [side.statistics(rows).max_value_start for side in (cached, parsed)]
-            assert np.array_equal(*maxima), position
+            cells, expected = (side.chunk_cells("data_page_offset", rows) for side in (cached, parsed))
+            assert np.array_equal(cells, expected), position
+            maxima, expected = (side.statistics(rows).max_value_start for side in (cached, parsed))
+            assert np.array_equal(maxima, expected), position
         assert cached.footer.tobytes() == parsed.footer.tobytes(), position
         for field in fields(parsed.chunks):
             columns = [getattr(side.chunks, field.name) for side in (cached, parsed)]

@@ -71,7 +71,7 @@ struct HybridReader {
 template <class Group, class Sink>
 PQ_HD StatusWord decode_hybrid(const Group& group, HybridReader reader, u64 count, Sink& sink) {
   if (reader.width > MAX_HYBRID_WIDTH) return status_word(Status::BIT_WIDTH, 0);
-  Run run;
+  Run run{};
   for (u64 at = 0; at < count; at += run.count) {
     const Status status = reader.next(count - at, run);
     if (status != Status::OK) return status_word(status, at);
