@@ -163,7 +163,9 @@ def test_flipped_bytes_never_change_an_answer(tmp_path: Path) -> None:
         cached = load(path, folder)
         assert cached.leaf_nodes([3])[0].path == ("column 3",), position
         for rows in ([3], [799]):  # single cells first: they verify less
-            cells, expected = (side.chunk_cells("data_page_offset", rows) for side in (cached, parsed))
+            cells, expected = (
+                side.chunk_cells("data_page_offset", rows) for side in (cached, parsed)
+            )
             assert np.array_equal(cells, expected), position
             maxima, expected = (side.statistics(rows).max_value_start for side in (cached, parsed))
             assert np.array_equal(maxima, expected), position
