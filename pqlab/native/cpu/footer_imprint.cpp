@@ -2,18 +2,57 @@
 
 #include <algorithm>
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 namespace pq {
+namespace {
+
+// Whether the bytes from `at` on are as `words` says: four values, the masks of their bits that
+// count, and so on.
+struct Portable : JoinPortable {
+  static bool match(const u8* at, const u64* words, const u64* end) {
+    u64 differs = 0;
+    for (; words != end; words += 8, at += 32) {
+      for (int i = 0; i < 4; ++i) {
+        differs |= (load_word(at + 8 * i) & words[4 + i]) ^ words[i];
+      }
+    }
+    return differs == 0;
+  }
+};
+
+#if defined(__x86_64__)
+struct Avx2 : JoinPext {
+  __attribute__((target("avx2"))) static bool match(const u8* at, const u64* words,
+                                                    const u64* end) {
+    __m256i differs = _mm256_setzero_si256();
+    for (; words != end; words += 8, at += 32) {
+      const __m256i bytes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at));
+      const __m256i value = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(words));
+      const __m256i mask = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(words + 4));
+      differs = _mm256_or_si256(differs, _mm256_xor_si256(_mm256_and_si256(bytes, mask), value));
+    }
+    return _mm256_testz_si256(differs, differs) != 0;
+  }
+};
+bool has_avx2() { return has_pext() && __builtin_cpu_supports("avx2"); }
+#else
+using Avx2 = Portable;
+bool has_avx2() { return false; }
+#endif
+
+}  // namespace
 
 // Words may begin anywhere: they are shifted into place.
 void Imprint::Region::append(const Shape::Word& word, u64 count) {
   for (u64 i = 0; i < count; ++i, ++num_bytes) {
-    if (num_bytes % 8 == 0) {
-      values.push_back(0);
-      masks.push_back(0);
-    }
+    if (num_bytes % 32 == 0) words.resize(words.size() + 8);
+    u64* const four = &words[num_bytes / 32 * 8 + num_bytes / 8 % 4];
     const u64 shift = num_bytes % 8 * 8;
-    values.back() |= (word.value >> 8 * i & 0xff) << shift;
-    masks.back() |= (word.mask >> 8 * i & 0xff) << shift;
+    four[0] |= (word.value >> 8 * i & 0xff) << shift;
+    four[4] |= (word.mask >> 8 * i & 0xff) << shift;
   }
 }
 
@@ -61,18 +100,22 @@ bool Imprint::is(u32 shape_id, const Lengths& lengths) const {
   return shape_ == shape_id && std::equal(lengths_.begin(), lengths_.end(), lengths.of);
 }
 
-template <class Join>
-inline bool Imprint::match(Join join, const Schema& schema, u64 leaf, FooterReader& in,
+template <class Machine>
+inline bool Imprint::match(Machine machine, const Schema& schema, u64 leaf, FooterReader& in,
                            ChunkTable& table) const {
   const u8* const end = in.data + in.size;
   const u8* const start = in.data + in.position;
   const u64 needed = before_.num_bytes + behind_.num_bytes + OVERREAD;
-  if (in.left() < needed || !before_.matches(start)) return false;
+  if (in.left() < needed) return false;
+  const auto matches = [](const Region& region, const u8* at) {
+    return Machine::match(at, region.words.data(), region.words.data() + region.words.size());
+  };
+  if (!matches(before_, start)) return false;
   const u8* const at = follow_path(start + before_.num_bytes, end, in.data, schema, leaf);
-  if (!at || static_cast<u64>(end - at) < needed || !behind_.matches(at)) return false;
+  if (!at || static_cast<u64>(end - at) < needed || !matches(behind_, at)) return false;
   i64* const row = table.row(columns_);
   for (const Number& number : numbers_) {
-    row[number.cell] += static_cast<i64>(join(load_word(at + number.offset), number.payload));
+    row[number.cell] += static_cast<i64>(machine(load_word(at + number.offset), number.payload));
   }
   for (const Number& constant : constants_) row[constant.cell] = static_cast<i64>(constant.payload);
   if (statistics_ >= 0)
@@ -82,9 +125,8 @@ inline bool Imprint::match(Join join, const Schema& schema, u64 leaf, FooterRead
 }
 
 bool Imprint::match(const Schema& schema, u64 leaf, FooterReader& in, ChunkTable& table) const {
-  static const bool pext = has_pext();
-  return pext ? match(JoinPext{}, schema, leaf, in, table)
-              : match(JoinPortable{}, schema, leaf, in, table);
+  static const bool avx2 = has_avx2();
+  return avx2 ? match(Avx2{}, schema, leaf, in, table) : match(Portable{}, schema, leaf, in, table);
 }
 
 }  // namespace pq

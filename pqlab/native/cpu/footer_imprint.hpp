@@ -17,13 +17,6 @@ class Imprint {
   bool usable() const { return usable_; }
   bool is(u32 shape_id, const Lengths& lengths) const;
 
-  void prefetch() const {
-    for (u64 b = 0; b < behind_.num_bytes; b += 64) {
-      __builtin_prefetch(reinterpret_cast<const u8*>(behind_.values.data()) + b);
-      __builtin_prefetch(reinterpret_cast<const u8*>(behind_.masks.data()) + b);
-    }
-  }
-
   // As follow_shape.
   bool match(const Schema& schema, u64 leaf, FooterReader& in, ChunkTable& table) const;
 
@@ -33,25 +26,17 @@ class Imprint {
     u32 cell;    // where in the table's block, from the row's first cell
     u64 payload;
   };
-  // The bytes up to the path, or from there to the end.
+  // The bytes up to the path, or from there to the end: four words, their four masks, and so on.
   struct Region {
-    std::vector<u64> values, masks;
+    std::vector<u64> words;
     u64 num_bytes = 0;
 
     void append(const Shape::Word& word, u64 count);
-    bool matches(const u8* at) const {
-      const u64* const value = values.data();
-      const u64* const mask = masks.data();
-      u64 differs = 0;
-      for (size_t w = 0, size = values.size(); w < size; ++w) {
-        differs |= (load_word(at + 8 * w) & mask[w]) ^ value[w];
-      }
-      return differs == 0;
-    }
   };
 
-  template <class Join>
-  bool match(Join join, const Schema& schema, u64 leaf, FooterReader& in, ChunkTable& table) const;
+  template <class Machine>
+  bool match(Machine machine, const Schema& schema, u64 leaf, FooterReader& in,
+             ChunkTable& table) const;
 
   bool usable_ = true;
   u32 shape_;

@@ -13,11 +13,11 @@ ChunkPredictor::ChunkPredictor(const Schema& schema, bool enabled)
 bool ChunkPredictor::recognise(FooterReader& in, u64 leaf, ChunkTable& table) {
   if (!enabled_) return false;
   const i64 position = static_cast<i64>(in.position);
+  // The processor's own prefetching stops at every page.
+  __builtin_prefetch(in.data + in.position + PREFETCH_BYTES);
+  __builtin_prefetch(in.data + in.position + PREFETCH_BYTES + 64);
   Leaf& state = leaves_[leaf];
-  if (leaf + 1 < leaves_.size() && leaves_[leaf + 1].imprint != NONE) {
-    imprints_[leaves_[leaf + 1].imprint].prefetch();
-  }
-  if (state.imprint == NONE || !imprints_[state.imprint].match(schema_, leaf, in, table)) {
+  if (!match_imprint(in, leaf, table)) {
     if (!is_tried(leaf)) return false;
     u32& last = last_of_type_[static_cast<size_t>(schema_.leaf_types[leaf])];
     if (state.shape != NONE && follow(state.shape, in, leaf, table)) {
@@ -34,6 +34,17 @@ bool ChunkPredictor::recognise(FooterReader& in, u64 leaf, ChunkTable& table) {
   return true;
 }
 
+bool ChunkPredictor::match_imprint(FooterReader& in, u64 leaf, ChunkTable& table) {
+  u32* const known = leaves_[leaf].imprints;
+  const auto matches = [&](u32 imprint) {
+    return imprint != NONE && imprints_[imprint].match(schema_, leaf, in, table);
+  };
+  if (matches(known[0])) return true;
+  if (!matches(known[1])) return false;
+  std::swap(known[0], known[1]);
+  return true;
+}
+
 bool ChunkPredictor::follow(u32 shape, FooterReader& in, u64 leaf, ChunkTable& table) {
   if (!follow_shape(shapes_[shape], schema_, leaf, in, table, lengths_)) {
     table.clear_row();
@@ -42,7 +53,10 @@ bool ChunkPredictor::follow(u32 shape, FooterReader& in, u64 leaf, ChunkTable& t
   // Lengths that come twice are likely to come again.
   Leaf& state = leaves_[leaf];
   const u64 hash = lengths_.hash + shape;
-  if (hash == state.lengths_hash) state.imprint = imprint_of(shape);
+  if (hash == state.lengths_hash) {
+    state.imprints[1] = state.imprints[0];
+    state.imprints[0] = imprint_of(shape);
+  }
   state.lengths_hash = hash;
   return true;
 }

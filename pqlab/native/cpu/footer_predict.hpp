@@ -1,6 +1,6 @@
 // Chunks recognised by what was learned of earlier ones.
 //
-// A leaf's chunk is tried by the imprint of the same leaf in the row group before; then by its
+// A leaf's chunk is tried by the last two imprints of the same leaf's chunks; then by their
 // shape; then by the shape that a leaf of its type had last. What fails is walked, and its shape
 // learned. Where shapes fail more often than not, only every 16th leaf keeps trying, so that the
 // worst file costs little more than walking it.
@@ -27,14 +27,16 @@ class ChunkPredictor {
   static constexpr u64 MAX_SHAPES = 1024, MAX_IMPRINTS = 4096;
   static constexpr i32 FIRST_BALANCE = 64, MAX_BALANCE = 4096;
   static constexpr u64 PROBE_EVERY = 16;
+  static constexpr u64 PREFETCH_BYTES = 1024;
 
   struct Leaf {
     u32 shape = NONE;
-    u32 imprint = NONE;
+    u32 imprints[2] = {NONE, NONE};  // the last one first
     u64 lengths_hash = 0;  // of the chunk that was followed last
   };
 
   bool is_tried(u64 leaf) const { return balance_ > 0 || leaf % PROBE_EVERY == 0; }
+  bool match_imprint(FooterReader& in, u64 leaf, ChunkTable& table);
   bool follow(u32 shape, FooterReader& in, u64 leaf, ChunkTable& table);
   u32 imprint_of(u32 shape);
 

@@ -81,7 +81,7 @@ class ShapeLayout {
 };
 
 constexpr int MAX_STEPS = 202;
-constexpr u64 OVERREAD = 16;  // bytes that may be read beyond a part
+constexpr u64 OVERREAD = 40;  // bytes that may be read beyond a part
 
 // The lengths in bytes of a chunk's varying parts, by step.
 struct Lengths {

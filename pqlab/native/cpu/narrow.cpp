@@ -64,18 +64,21 @@ OwnedBytes allocate_bytes(u64 size) {
 void NarrowColumn::append(const i64* values, u64 count) {
   if (count == 0) return;
   if (size == 0) first = values[0];
-  // Bitwise only, so that it is vectorised on every machine: `magnitude` has the highest bit that
-  // any value needs (of -x-1 for a negative x).
-  u64 differs = 0, magnitude = 0, sign = 0;
+  u64 differs = 0, any = 0;
   for (u64 i = 0; i < count; ++i) {
     const u64 value = static_cast<u64>(values[i]);
     differs |= value ^ static_cast<u64>(first);
-    magnitude |= value ^ static_cast<u64>(values[i] >> 63);
-    sign |= value;
+    any |= value;
   }
   if (width != 0 || differs != 0) {
-    magnitude |= static_cast<u64>(first ^ (first >> 63));
-    const bool now_signed = is_signed || (sign >> 63) != 0 || first < 0;
+    // The highest bit that any value needs; of -x-1 for a negative x.
+    u64 magnitude = static_cast<u64>(first ^ (first >> 63));
+    const bool any_negative = (any >> 63) != 0;
+    for (u64 i = 0; any_negative && i < count; ++i) {
+      magnitude |= static_cast<u64>(values[i] ^ (values[i] >> 63));
+    }
+    if (!any_negative) magnitude |= any;
+    const bool now_signed = is_signed || any_negative || first < 0;
     int now_width = width_for(magnitude, now_signed);
     // Values stored unsigned at their full width need the next one to become signed.
     if (now_signed && !is_signed && width != 0 && now_width <= width && width < 8) {
