@@ -126,7 +126,7 @@ def _chunk(
     yield b"\x16" + zigzag(size + size // 3) + b"\x16" + zigzag(size)
     yield b"\x26" + zigzag(offset + size // 8) + b"\x26" + zigzag(offset)
     nulls = int(column.nulls * rng.uniform(0.9, 1.1))
-    low, high = sorted((column.bound(rng), column.bound(rng)))
+    low, high = sorted((column.bound(rng), column.bound(rng)))  # in some order, if not in theirs
     yield b"\x1c\x36" + zigzag(nulls) + b"\x28" + binary(high) + b"\x18" + binary(low)
     yield b"\x11\x11\x00"  # both exact
     yield b"\x19\x2c\x15\x04\x15\x00\x15\x02\x00\x15\x00\x15\x10\x15\x02\x00"

@@ -11,11 +11,7 @@ from __future__ import annotations
 
 import random
 import tempfile
-import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 
 import duckdb
 import polars as pl
@@ -23,9 +19,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import pqlab
+from benchmarks.timing import interleave, table
 
 ROW_GROUPS, PAGES = 61, 500
-ROUNDS = 9
 
 _MODES = ("AIR", "RAIL", "SHIP", "TRUCK", "MAIL", "FOB", "REG AIR")
 
@@ -94,51 +90,19 @@ def check_equal(path: Path) -> None:
         raise AssertionError("min_text differs from duckdb's min_value")
 
 
-@dataclass(frozen=True)
-class Run:
-    """What one run took: wall time, and user and system time of all threads, in ms."""
-
-    wall_ms: float
-    cpu_ms: float
-
-
-def measure(work: Mapping[str, Callable[[], object]]) -> dict[str, list[Run]]:
-    """Run each piece of work once per round, in random order."""
-    rng = random.Random(0)
-    runs: dict[str, list[Run]] = {name: [] for name in work}
-    for _ in range(ROUNDS):
-        for name in rng.sample(list(work), len(work)):
-            wall, cpu = time.perf_counter_ns(), time.process_time_ns()
-            work[name]()
-            wall, cpu = time.perf_counter_ns() - wall, time.process_time_ns() - cpu
-            runs[name].append(Run(wall / 1e6, cpu / 1e6))
-    return runs
-
-
-def ratio_text(over: Sequence[float], under: Sequence[float]) -> str:
-    """The median of the paired ratios, and its bootstrap interval of 95 %."""
-    ratios = [a / b for a, b in zip(over, under, strict=True)]
-    rng = random.Random(0)
-    medians = sorted(median(rng.choices(ratios, k=len(ratios))) for _ in range(2000))
-    return f"{median(ratios):.1f} ({medians[50]:.1f} to {medians[1949]:.1f})"
-
-
-def main() -> None:
-    """Write the file, compare the results, then the times."""
+def section() -> str:
+    """Write the file, compare the results, then the times: the body of its section."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "pages.parquet"
         write_file(path)
         check_equal(path)
-        runs = measure({"pqlab": lambda: by_pqlab(path), "duckdb": lambda: by_duckdb(path)})
+        series = interleave({"pqlab": lambda: by_pqlab(path), "duckdb": lambda: by_duckdb(path)})
     pages = ROW_GROUPS * 16 * PAGES
-    print(f"page index of {pages:,} pages, from the path to the frame; {ROUNDS} rounds, ms")
-    for kind in ("wall_ms", "cpu_ms"):
-        values = {name: [getattr(run, kind) for run in found] for name, found in runs.items()}
-        for name, found in values.items():
-            print(f"  {kind:8} {name:8} median {median(found):8.1f}  minimum {min(found):8.1f}")
-        print(f"  {kind:8} duckdb / pqlab: {ratio_text(values['duckdb'], values['pqlab'])}")
-    print("the bar: 10 in wall time")
+    return (
+        f"{pages:,} pages, from the path to the frame. The bar: duckdb takes 10 times as long.\n\n"
+        f"{table(series, 'pqlab')}"
+    )
 
 
 if __name__ == "__main__":
-    main()
+    print(section())

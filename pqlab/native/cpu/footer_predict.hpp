@@ -32,7 +32,7 @@ class ChunkPredictor {
   struct Leaf {
     u32 shape = NONE;
     u32 imprints[2] = {NONE, NONE};  // the last one first
-    u64 lengths_hash = 0;  // of the chunk that was followed last
+    u64 lengths_hash = 0;            // of the chunk that was followed last
   };
 
   bool is_tried(u64 leaf) const { return balance_ > 0 || leaf % PROBE_EVERY == 0; }
