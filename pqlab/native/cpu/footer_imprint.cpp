@@ -42,6 +42,7 @@ bool has_avx2() { return has_pext() && __builtin_cpu_supports("avx2"); }
 using Avx2 = Portable;
 bool has_avx2() { return false; }
 #endif
+const bool HAS_AVX2 = has_avx2();
 
 }  // namespace
 
@@ -125,8 +126,8 @@ inline bool Imprint::match(Machine machine, const Schema& schema, u64 leaf, Foot
 }
 
 bool Imprint::match(const Schema& schema, u64 leaf, FooterReader& in, ChunkTable& table) const {
-  static const bool avx2 = has_avx2();
-  return avx2 ? match(Avx2{}, schema, leaf, in, table) : match(Portable{}, schema, leaf, in, table);
+  return HAS_AVX2 ? match(Avx2{}, schema, leaf, in, table)
+                  : match(Portable{}, schema, leaf, in, table);
 }
 
 }  // namespace pq

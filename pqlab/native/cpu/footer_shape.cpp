@@ -7,13 +7,7 @@ namespace {
 
 constexpr u64 HIGH_BITS = 0x8080808080808080ull;
 constexpr u64 MAX_CONSTANT_BYTES = 2048;
-
-bool same_bytes(const u8* a, const u8* b, u64 size) {
-  for (; size > 8; a += 8, b += 8, size -= 8) {
-    if (load_word(a) != load_word(b)) return false;
-  }
-  return ((load_word(a) ^ load_word(b)) & low_bytes(size)) == 0;
-}
+const bool HAS_PEXT = has_pext();
 
 }  // namespace
 
@@ -182,35 +176,8 @@ bool follow(Join join, const Shape& shape, const Schema& schema, u64 leaf, Foote
 
 bool follow_shape(const Shape& shape, const Schema& schema, u64 leaf, FooterReader& in,
                   ChunkTable& table, Lengths& lengths) {
-  static const bool pext = has_pext();
-  return pext ? follow(JoinPext{}, shape, schema, leaf, in, table, lengths)
-              : follow(JoinPortable{}, shape, schema, leaf, in, table, lengths);
-}
-
-const u8* follow_path(const u8* at, const u8* end, const u8* footer, const Schema& schema,
-                      u64 leaf) {
-  const auto follow_name = [&](u32 element) {
-    const ThriftSpan& name = schema.names[element];
-    const u8* bytes = footer + name.start;
-    const bool same = name.size < 0x80 && static_cast<u64>(end - at) >= name.size + OVERREAD &&
-                      static_cast<u64>(end - bytes) >= name.size + OVERREAD && *at == name.size &&
-                      same_bytes(at + 1, bytes, name.size);
-    at += 1 + name.size;
-    return same;
-  };
-  constexpr u32 MAX_DEPTH = 14;  // beyond, the list's header is longer
-  u32 element = schema.leaf_elements[leaf];
-  u32 depth = schema.depths[element];
-  if (depth > MAX_DEPTH || *at++ != (depth << 4 | static_cast<u32>(ThriftType::BINARY))) {
-    return nullptr;
-  }
-  if (depth == 1) return follow_name(element) ? at : nullptr;
-  u32 elements[MAX_DEPTH];
-  for (u32 d = depth; d-- > 0; element = schema.parents[element]) elements[d] = element;
-  for (u32 d = 0; d < depth; ++d) {
-    if (!follow_name(elements[d])) return nullptr;
-  }
-  return at;
+  return HAS_PEXT ? follow(JoinPext{}, shape, schema, leaf, in, table, lengths)
+                  : follow(JoinPortable{}, shape, schema, leaf, in, table, lengths);
 }
 
 }  // namespace pq

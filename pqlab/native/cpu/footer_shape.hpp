@@ -95,10 +95,6 @@ struct Lengths {
 bool follow_shape(const Shape& shape, const Schema& schema, u64 leaf, FooterReader& in,
                   ChunkTable& table, Lengths& lengths);
 
-// Behind path_in_schema if it is the leaf's; else nullptr. At least OVERREAD bytes follow `at`.
-const u8* follow_path(const u8* at, const u8* end, const u8* footer, const Schema& schema,
-                      u64 leaf);
-
 inline u64 load_word(const u8* bytes) {
   u64 word;
   std::memcpy(&word, bytes, sizeof word);  // little endian, as every machine that pqlab runs on
@@ -106,6 +102,40 @@ inline u64 load_word(const u8* bytes) {
 }
 
 inline u64 low_bytes(u64 count) { return count >= 8 ? ~0ull : (1ull << 8 * count) - 1; }
+
+inline bool same_bytes(const u8* a, const u8* b, u64 size) {
+  for (; size > 8; a += 8, b += 8, size -= 8) {
+    if (load_word(a) != load_word(b)) return false;
+  }
+  return ((load_word(a) ^ load_word(b)) & low_bytes(size)) == 0;
+}
+
+// Behind path_in_schema if it is the leaf's; else nullptr. At least OVERREAD bytes follow `at`.
+inline const u8* follow_path(const u8* at, const u8* end, const u8* footer, const Schema& schema,
+                             u64 leaf) {
+  const auto follow_name = [&](u32 element) {
+    const ThriftSpan& name = schema.names[element];
+    const u8* bytes = footer + name.start;
+    const bool same = name.size < 0x80 && static_cast<u64>(end - at) >= name.size + OVERREAD &&
+                      static_cast<u64>(end - bytes) >= name.size + OVERREAD && *at == name.size &&
+                      same_bytes(at + 1, bytes, name.size);
+    at += 1 + name.size;
+    return same;
+  };
+  constexpr u32 MAX_DEPTH = 14;  // beyond, the list's header is longer
+  u32 element = schema.leaf_elements[leaf];
+  u32 depth = schema.depths[element];
+  if (depth > MAX_DEPTH || *at++ != (depth << 4 | static_cast<u32>(ThriftType::BINARY))) {
+    return nullptr;
+  }
+  if (depth == 1) return follow_name(element) ? at : nullptr;
+  u32 elements[MAX_DEPTH];
+  for (u32 d = depth; d-- > 0; element = schema.parents[element]) elements[d] = element;
+  for (u32 d = 0; d < depth; ++d) {
+    if (!follow_name(elements[d])) return nullptr;
+  }
+  return at;
+}
 
 // The payload bits of a zigzag varint that is not negative, without the sign bit.
 constexpr u64 PAYLOAD_BITS = 0x7f7f7f7f7f7f7f7eull;
@@ -130,7 +160,10 @@ struct JoinPext {
     return value;
   }
 };
-inline bool has_pext() { return __builtin_cpu_supports("bmi2"); }
+inline bool has_pext() {
+  __builtin_cpu_init();
+  return __builtin_cpu_supports("bmi2");
+}
 #else
 using JoinPext = JoinPortable;
 inline bool has_pext() { return false; }
