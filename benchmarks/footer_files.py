@@ -84,11 +84,14 @@ def _columns(count: int, rng: random.Random, *, adversarial: bool) -> list[Colum
     ]
 
 
-def footer(num_columns: int, num_row_groups: int, *, adversarial: bool) -> bytes:
+def footer(
+    num_columns: int, num_row_groups: int, *, adversarial: bool, unlike: bool = False
+) -> bytes:
     """The thrift bytes of FileMetaData.
 
     Sizes and null counts of a column differ by up to a tenth between its chunks. Adversarial: all
-    bounds are strings of random length, every chunk has a page index.
+    bounds are strings of random length, every chunk has a page index. Unlike: every chunk has a
+    random number of keys, too, so that hardly any is laid out like another.
     """
     rng = random.Random(11)
     table = _columns(num_columns, rng, adversarial=adversarial)
@@ -106,7 +109,8 @@ def footer(num_columns: int, num_row_groups: int, *, adversarial: bool) -> bytes
         parts += [b"\x19", list_header(num_columns, 12)]
         for column in table:
             size = int(column.chunk_bytes * rng.uniform(0.9, 1.1))
-            parts.extend(_chunk(column, rows, offset, size, rng, page_index=adversarial))
+            keys = rng.randrange(1, 14) if unlike else 0
+            parts.extend(_chunk(column, rows, offset, size, rng, keys=keys, page_index=adversarial))
             offset += size
         total = zigzag(offset - start)
         parts += [b"\x16", total, b"\x16", zigzag(rows), b"\x26", zigzag(start), b"\x16", total]
@@ -118,13 +122,24 @@ def footer(num_columns: int, num_row_groups: int, *, adversarial: bool) -> bytes
 
 
 def _chunk(
-    column: Column, rows: int, offset: int, size: int, rng: random.Random, *, page_index: bool
+    column: Column,
+    rows: int,
+    offset: int,
+    size: int,
+    rng: random.Random,
+    *,
+    keys: int,
+    page_index: bool,
 ) -> Iterator[bytes]:
     yield b"\x26\x00\x1c\x15" + zigzag(column.physical_type)
     yield b"\x19\x35\x00\x06\x10\x19\x18" + binary(column.name)
     yield b"\x15\x02\x16" + zigzag(rows)
     yield b"\x16" + zigzag(size + size // 3) + b"\x16" + zigzag(size)
-    yield b"\x26" + zigzag(offset + size // 8) + b"\x26" + zigzag(offset)
+    if keys:
+        yield b"\x19" + list_header(keys, 12) + b"".join(_key_values(keys, rng)) + b"\x16"
+    else:
+        yield b"\x26"
+    yield zigzag(offset + size // 8) + b"\x26" + zigzag(offset)
     nulls = int(column.nulls * rng.uniform(0.9, 1.1))
     low, high = sorted((column.bound(rng), column.bound(rng)))  # in some order, if not in theirs
     yield b"\x1c\x36" + zigzag(nulls) + b"\x28" + binary(high) + b"\x18" + binary(low)
@@ -138,9 +153,22 @@ def _chunk(
     yield b"\x00"
 
 
-def write(path: Path, num_columns: int, num_row_groups: int, *, adversarial: bool = False) -> int:
+def _key_values(count: int, rng: random.Random) -> Iterator[bytes]:
+    for number in range(count):
+        value = b"v" * rng.randrange(3)
+        yield b"\x18" + binary(b"key %d" % number) + b"\x18" + binary(value) + b"\0"
+
+
+def write(
+    path: Path,
+    num_columns: int,
+    num_row_groups: int,
+    *,
+    adversarial: bool = False,
+    unlike: bool = False,
+) -> int:
     """Write a file of that footer; returns the footer's size in bytes. Nothing if it is there."""
     if not path.exists():
-        content = footer(num_columns, num_row_groups, adversarial=adversarial)
+        content = footer(num_columns, num_row_groups, adversarial=adversarial, unlike=unlike)
         path.write_bytes(MAGIC + content + struct.pack("<I", len(content)) + MAGIC)
     return path.stat().st_size - 12

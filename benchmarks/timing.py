@@ -41,8 +41,12 @@ class Ratio:
     low: float
     high: float
 
+    def text(self, digits: int) -> str:
+        """The median and its interval."""
+        return f"{self.median:.{digits}f} ({self.low:.{digits}f} to {self.high:.{digits}f})"
+
     def __str__(self) -> str:
-        return f"{self.median:.1f} ({self.low:.1f} to {self.high:.1f})"
+        return self.text(1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ bool ChunkPredictor::recognise(FooterReader& in, u64 leaf, ChunkTable& table) {
     } else if (last != NONE && last != state.shape && follow(last, in, leaf, table)) {
       state.shape = last;
     } else {
-      balance_ = std::max(balance_ - 1, -MAX_BALANCE);
+      balance_ = std::max(balance_ - 1, MIN_BALANCE);
       return false;
     }
     balance_ = std::min(balance_ + 1, MAX_BALANCE);
