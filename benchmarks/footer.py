@@ -22,7 +22,7 @@ import numpy as np
 import polars as pl
 import pyarrow.parquet as pq
 
-from benchmarks import footer_cache, footer_files, footer_pages
+from benchmarks import footer_cache, footer_files, footer_pages, imports
 from benchmarks.results import versions, write_section
 from benchmarks.timing import interleave, ratio_of, run, table
 from pqlab.footer.metadata import FileMetaData, parse_file_metadata
@@ -200,6 +200,7 @@ def main() -> None:
             "Footer: memory": memory({"wide": wide, "adversarial": adversarial}),
             "Footer: reopened in a new process": footer_cache.section(wide),
             "Page index: the frame of all pages": footer_pages.section(),
+            "Import": imports.section(),
         }
     for heading, text in sections.items():
         print(write_section(heading, COMMAND, text))
