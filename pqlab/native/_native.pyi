@@ -1,17 +1,21 @@
-from typing import Any, TypeAlias
+# Types of the extension module, in the order of the sources in native/cpu/ that bind them.
+# Arrays are one-dimensional and contiguous; `Bytes` are uint8.
+
+from types import ModuleType
+from typing import Any, Final, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
-def __getattr__(name: str) -> Any: ...  # the extension module's functions, as its docstrings say
+Bytes: TypeAlias = npt.NDArray[np.uint8]
 
-# The footer (native/cpu/footer_bindings.cpp). Arrays of one element stand for all rows; positions
-# are within the footer.
+# footer_bindings.cpp. Arrays of one element stand for all rows; positions are within the footer.
 
 # field, message, count, position, row group (-1: none), column of the first one
 FooterWarning: TypeAlias = tuple[str, str, int, int, int, str | None]
 
 def parse_footer(
-    footer: np.ndarray,
+    footer: Bytes,
     *,
     schema_elements: int,
     schema_depth: int,
@@ -19,30 +23,110 @@ def parse_footer(
     column_chunks: int,
     predict: bool = True,
 ) -> dict[str, Any]: ...
-def parse_statistics(footer: np.ndarray, positions: np.ndarray) -> dict[str, np.ndarray]: ...
-def parse_encoding_stats(footer: np.ndarray, positions: np.ndarray) -> dict[str, np.ndarray]: ...
-def parse_size_statistics(footer: np.ndarray, positions: np.ndarray) -> dict[str, np.ndarray]: ...
-def parse_sorting_columns(footer: np.ndarray, position: int) -> list[tuple[int, bool, bool]]: ...
-def parse_key_values(footer: np.ndarray, position: int) -> list[tuple[str, str | None]]: ...
+def parse_statistics(
+    footer: Bytes, positions: npt.NDArray[np.uint64]
+) -> dict[str, npt.NDArray[Any]]: ...
+def parse_encoding_stats(
+    footer: Bytes, positions: npt.NDArray[np.uint64]
+) -> dict[str, npt.NDArray[Any]]: ...
+def parse_size_statistics(
+    footer: Bytes, positions: npt.NDArray[np.uint64]
+) -> dict[str, npt.NDArray[Any]]: ...
+def parse_sorting_columns(footer: Bytes, position: int) -> list[tuple[int, bool, bool]]: ...
+def parse_key_values(footer: Bytes, position: int) -> list[tuple[str, str | None]]: ...
 
 # struct -> field id -> (name, compact type, required, element type of lists)
 def footer_fields() -> dict[str, dict[int, tuple[str, int, bool, int]]]: ...
 
-# Spans of a buffer (native/cpu/spans.cpp). `out` is memory for 16-byte views, `out_checks` for a
-# byte for each span.
+# pages.cpp. Rows are of dtype PAGE, as uint8.
 
-SPAN_REACH_BYTES: int
+class PageWalk:
+    def __init__(
+        self,
+        start: int,
+        stop: int,
+        hard_stop: int,
+        num_values: int,
+        row_group: int,
+        leaf: int,
+        flat: bool,
+    ) -> None: ...
+    @property
+    def position(self) -> int: ...
+    @property
+    def stop(self) -> int: ...
+    @property
+    def hard_stop(self) -> int: ...
+    @property
+    def num_pages(self) -> int: ...
+    @property
+    def num_values(self) -> int: ...
+    @property
+    def values_left(self) -> int: ...
+
+    # end, rows, statistics, unknown pages, fields passed over, warning
+    def walk(self, window: Bytes, window_start: int) -> tuple[Any, ...]: ...
+
+def page_index(
+    data: Bytes, chunks: Bytes, max_pages: int, threads: int
+) -> tuple[Bytes, list[Any]]: ...
+
+# spans.cpp
+
+SPAN_REACH_BYTES: Final[int]
 
 def binary_views(
-    data: np.ndarray, start: np.ndarray, length: np.ndarray, out: np.ndarray
+    data: Bytes, start: npt.NDArray[np.int64], length: npt.NDArray[np.int32], out: Bytes
 ) -> None: ...
 def text_views(
-    data: np.ndarray,
-    start: np.ndarray,
-    length: np.ndarray,
-    leaf: np.ndarray,
-    leaf_formats: np.ndarray,
-    out: np.ndarray,
-    out_checks: np.ndarray,
+    data: Bytes,
+    start: npt.NDArray[np.int64],
+    length: npt.NDArray[np.int32],
+    leaf: npt.NDArray[np.int32],
+    leaf_formats: Bytes,
+    out: Bytes,
+    out_checks: Bytes,
     workers: int,
 ) -> list[bytes]: ...
+
+# codecs.cpp. `only`: the one library to take, for tests.
+
+def codec_name(codec: int) -> str: ...
+def codec_sources(only: str = "") -> dict[str, str]: ...
+def decompress(codec: int, data: Bytes, size: int, only: str = "") -> bytes: ...
+
+# decode.cpp. What goes in and comes out stands in pqlab/cpu/engine.py.
+
+def decode(
+    columns: list[Any],
+    chunks: list[Any],
+    ranges: list[tuple[int, int, int]],
+    *,
+    num_rows: int,
+    workers: int,
+    verify_checksums: bool,
+    trace: bool,
+    is_compressed_is_wrong: bool,
+    page_bytes: int,
+    read_bytes: int,
+) -> tuple[list[Any], Any]: ...
+def decode_dictionary_page(
+    column: tuple[Any, ...],
+    chunk: tuple[int, int, Bytes, int],
+    *,
+    page_bytes: int,
+    read_bytes: int,
+) -> tuple[Any, int]: ...
+def reads_encoding(page_type: int, encoding: int, kind: str) -> bool: ...
+def reads_codec(codec: int) -> bool: ...
+def crc32(data: Bytes) -> int: ...
+
+# xxhash.cpp, mapping.cpp
+
+def xxhash64(data: Bytes, seed: int = 0) -> int: ...
+def xxhash64_blocks(data: Bytes, block_bytes: int, first: int = 0) -> npt.NDArray[np.uint64]: ...
+def map_file(fd: int, size: int) -> Bytes: ...
+
+# primitives.cpp: functions of the shared headers, for tests.
+
+primitives: ModuleType
