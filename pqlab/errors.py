@@ -20,6 +20,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Self
 
+from pqlab import text
+
+_SHOWN_CHARACTERS = 1_000  # of a message, a hint, a part of the place: files name columns at will
 _PLACE = ("file", "row_group", "column", "page", "offset", "field")
 
 
@@ -69,17 +72,14 @@ class PqlabError(Exception):
 
     def __str__(self) -> str:
         words = [
-            f"{name.replace('_', ' ')} {value!r}"
-            if isinstance(value, str)
-            else f"{name.replace('_', ' ')} {value}"
-            for name, value in self.place.items()
+            f"{name.replace('_', ' ')} {_clip(repr(value))}" for name, value in self.place.items()
         ]
-        text = self.message
-        if words:
-            text += f" [{', '.join(words)}]"
-        if self.hint:
-            text += f". {self.hint}"
-        return text
+        place = f" [{', '.join(words)}]" if words else ""
+        return _clip(self.message) + place + (f". {_clip(self.hint)}" if self.hint else "")
+
+
+def _clip(words: str) -> str:
+    return text.clip(words, _SHOWN_CHARACTERS)
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, get_args
 
 from pqlab import text
 from pqlab.errors import EngineError, SelectionError, placed
@@ -79,7 +79,8 @@ class FileSelection:
         "binary" to have text as bytes, unchecked. `trace` records what requests and pages cost.
 
         Raises `CorruptError`, `UnsupportedError`, `EncryptedError`, `LimitError` or `SourceError`,
-        with the place; `SelectionError` for two columns of one name; `EngineError`.
+        with the place; `SelectionError` for two columns of one name; `EngineError`; ValueError for
+        an option that has no such value.
         """
         import polars as pl
 
@@ -93,7 +94,8 @@ class FileSelection:
             invalid_utf8=invalid_utf8,
             trace=trace,
         )
-        return pl.concat([to_frame(columns) for _, columns in decoded], rechunk=False)
+        with placed(file=self.file.name):
+            return pl.concat([to_frame(columns) for _, columns in decoded], rechunk=False)
 
     def to_arrow(
         self,
@@ -137,6 +139,7 @@ class FileSelection:
     ) -> Iterator[tuple[Plan, list[DecodedColumn]]]:
         from pqlab.cpu import engine as cpu
 
+        _check_options(**options)
         file = self.file
         plan = self._plan(self._resolve(walk=True), engine)
         file.limits.check("read_bytes", plan.memory_high_bytes, "what is decoded", file=file.name)
@@ -204,3 +207,14 @@ class FileSelection:
             engine=name,
             engine_reason=reason,
         )
+
+
+def _check_options(*, workers: int | None, int96_unit: str, invalid_utf8: str) -> None:
+    if workers is not None and workers < 1:
+        raise ValueError(f"workers is None or a number of threads, not {workers!r}")
+    for name, value, known in (
+        ("int96_unit", int96_unit, get_args(Int96Unit)),
+        ("invalid_utf8", invalid_utf8, get_args(InvalidUtf8)),
+    ):
+        if value not in known:
+            raise ValueError(f"{name} is one of {', '.join(known)}, not {value!r}")

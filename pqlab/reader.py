@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, Unpack
@@ -84,6 +85,12 @@ class FileInfo:
         return "\n".join(lines)
 
 
+def _row_count_warning(metadata: FileMetaData) -> Iterator[str]:
+    if metadata.stated_num_rows != metadata.num_rows:
+        stated = f"{metadata.stated_num_rows:,}, but the row groups have {metadata.num_rows:,}"
+        yield f"FileMetaData.num_rows is {stated}"
+
+
 def _shown(value: Any) -> str:
     if value is None:
         return text.ABSENT
@@ -133,7 +140,7 @@ class ParquetFile:
             footer_bytes=len(metadata.footer),
             encrypted=metadata.encryption_algorithm is not None
             or bool((metadata.chunks.present & Present.CRYPTO_METADATA).any()),
-            warnings=(*metadata.warnings, *self.page_store.warnings),
+            warnings=(*_row_count_warning(metadata), *metadata.warnings, *self.page_store.warnings),
         )
 
     @property
@@ -233,9 +240,8 @@ class ParquetFile:
 
         key = self._row_group(row_group), self._leaf(column)
         data, offset = self.page_store.dictionary(key)
-        return to_series(
-            read_dictionary(self.metadata, *key, data, offset, file=self.name, limits=self.limits)
-        )
+        with placed(file=self.name, row_group=key[0], page=-1):
+            return to_series(read_dictionary(self.metadata, *key, data, offset, limits=self.limits))
 
     def page_header(self, row_group: int, column: Any, page: int) -> Any:
         """The raw thrift struct `PageHeader` of a data page, or of the dictionary page (-1).

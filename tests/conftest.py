@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from command_line import Run, runner
 
 IN_CI = os.environ.get("CI") == "true"
 
@@ -70,3 +71,9 @@ def manifest(corpus: Path) -> list[dict[str, str]]:
     """The rows of the corpus' `manifest.csv`, as text."""
     with (corpus / "manifest.csv").open(newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """`run("info", path)`: the command line's exit code and what it wrote."""
+    return runner(capsys)

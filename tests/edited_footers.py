@@ -39,15 +39,26 @@ def metadata_of(data: bytes) -> FileMetaData:
     return parse_file_metadata(footer, len(data) - 8 - len(footer))
 
 
-def changed(data: bytes, change: Callable[[Any], None]) -> FileMetaData:
-    """The parsed footer of a file after `change` has changed its raw FileMetaData."""
+def rewritten(data: bytes, change: Callable[[Any], None]) -> bytes:
+    """The file's bytes after `change` has changed its raw FileMetaData."""
     footer = footer_bytes(data)
     assert footer is not None
     struct_ = raw.file_metadata(footer)
     change(struct_)
     buffer = TMemoryBuffer()
     TCompactProtocol(buffer).write_struct(struct_)
-    return parse_file_metadata(buffer.getvalue(), len(data) - 8 - len(footer))
+    return with_footer(data, buffer.getvalue())
+
+
+def with_footer(data: bytes, footer: bytes) -> bytes:
+    """The file's bytes with these thrift bytes as its footer."""
+    size = len(footer_bytes(data) or b"") + 8
+    return data[:-size] + footer + struct.pack("<I", len(footer)) + b"PAR1"
+
+
+def changed(data: bytes, change: Callable[[Any], None]) -> FileMetaData:
+    """The parsed footer of a file after `change` has changed its raw FileMetaData."""
+    return metadata_of(rewritten(data, change))
 
 
 def corpus_files(corpus: Path, manifest: list[dict[str, str]]) -> list[tuple[str, bytes]]:

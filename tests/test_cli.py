@@ -13,48 +13,20 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import duckdb
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from command_line import Result, Run
 from polars.testing import assert_frame_equal
 
 import pqlab
-from pqlab import cli, sample
+from pqlab import sample
 
 ROWS = 40_000
 PQLAB = [sys.executable, "-c", "import sys; from pqlab.cli import main; sys.exit(main())"]
-
-
-class Result(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-    def json(self) -> dict[str, Any]:
-        return json.loads(self.out, parse_constant=pytest.fail)  # type: ignore[no-any-return]
-
-    def rows(self) -> list[dict[str, Any]]:
-        return self.json()["rows"]  # type: ignore[no-any-return]
-
-
-Run = Callable[..., Result]
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    def run(*argv: object) -> Result:
-        capsys.readouterr()
-        try:
-            code = cli.main([str(word) for word in argv])
-        except SystemExit as stop:
-            code = int(stop.code or 0)
-        return Result(code, *capsys.readouterr())
-
-    return run
 
 
 @pytest.fixture(scope="session")

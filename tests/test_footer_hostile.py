@@ -224,6 +224,20 @@ def test_extension_fields_are_skipped_and_listed() -> None:
     assert isinstance(metadata.extensions[0], Extension)
 
 
+@pytest.mark.parametrize("field_id", [32767, -16384])
+def test_extensions_of_chunks_in_both_spellings(field_id: int) -> None:
+    """08 FE FF 03 as thrift writes the id, 08 FF FF 01 as the specification spells it out."""
+    meta_data = Struct({**column_meta_data(), field_id: b"more"})
+    footer = file_meta_data(*[row_group(column_chunk(meta_data))] * 3)
+    assert footer.count(b"\x08\xfe\xff\x03" if field_id > 0 else b"\x08\xff\xff\x01") == 3
+    metadata = parse(footer)
+    assert [(e.row_group, footer[e.start : e.stop]) for e in metadata.extensions] == [
+        (number, b"more") for number in range(3)
+    ]
+    assert metadata.warnings == ()
+    assert metadata.chunks.num_values.tolist() == [100] * 3
+
+
 def test_num_rows_is_summed_whatever_the_footer_states() -> None:
     metadata = parse(file_meta_data(row_group(), row_group(num_rows=23), num_rows=0))
     assert (metadata.num_rows, metadata.stated_num_rows) == (123, 0)

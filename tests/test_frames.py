@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from edited_footers import changed, metadata_of, written
+from edited_footers import changed, footer_bytes, metadata_of, with_footer, written
 
 import pqlab
 from pqlab.footer import frame_columns, names, raw
@@ -398,20 +398,18 @@ def test_layout_shows_gaps_overlaps_and_what_lies_outside(data: bytes) -> None:
     assert filled.filter(pl.col("kind") == "bloom filter")["note"].to_list() == ["read"]
 
 
-def test_layout_shows_extensions_of_the_footer(data: bytes) -> None:
-    from edited_footers import footer_bytes
-
-    from pqlab.footer.metadata import parse_file_metadata
-
+@pytest.mark.parametrize("header", [b"\x08\xfe\xff\x03", b"\x08\xff\xff\x01"])
+def test_layout_shows_extensions_of_the_footer(data: bytes, header: bytes) -> None:
+    """Field 32767, a binary: as thrift writes its id, and as the specification spells it out."""
     footer = footer_bytes(data)
     assert footer is not None
-    extended = footer[:-1] + b"\x08\xfe\xff\x03\x05hello\x00"  # field 32767, a binary
-    start = len(data) - 8 - len(footer)
-    metadata = parse_file_metadata(extended, start)
-    layout = layout_frame(metadata, start + len(extended) + 8)
+    extended = with_footer(data, footer[:-1] + header + b"\x05hello\x00")
+    with pqlab.open(extended) as file:
+        assert file.info.warnings == ()
+        layout = file.layout()
     (extension,) = layout.filter(pl.col("kind") == "extension").rows(named=True)
     stop = extension["offset"] + extension["size_bytes"]
-    assert (data[:start] + extended)[extension["offset"] : stop].endswith(b"hello")
+    assert extended[extension["offset"] : stop].endswith(b"hello")
     assert extension["note"] == "field 32767 of FileMetaData"
     assert layout["overlap_bytes"].sum() == 0
-    assert layout["size_bytes"].sum() == start + len(extended) + 8
+    assert layout["size_bytes"].sum() == len(extended)

@@ -9,6 +9,12 @@ import polars as pl
 import pyarrow as pa
 
 from pqlab.cpu.engine import DecodedColumn
+from pqlab.errors import UnsupportedError
+
+# The days since 1970 that polars has a calendar for, half open: printing others panics it.
+_CALENDAR_DAYS = (-96_465_292, 95_026_237)
+# (nanoseconds never leave it)
+_UNITS_PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000}
 
 
 def to_array(column: DecodedColumn) -> pa.Array:
@@ -42,8 +48,28 @@ def to_frame(columns: Sequence[DecodedColumn]) -> pl.DataFrame:
 
 
 def to_series(column: DecodedColumn) -> pl.Series:
-    """The column as a polars series with the leaf's name."""
+    """The column as a polars series with the leaf's name.
+
+    Raises `UnsupportedError` for dates and timestamps beyond polars' calendar.
+    """
+    _check_calendar(column)
     return pl.Series(column.leaf.name, pl.from_arrow(to_array(column)))
+
+
+def _check_calendar(column: DecodedColumn) -> None:
+    is_date = pa.types.is_date(column.type)
+    if not is_date and not (pa.types.is_timestamp(column.type) and column.type.unit != "ns"):
+        return
+    units = 1 if is_date else _UNITS_PER_DAY[column.type.unit]
+    values = column.values.view(np.int32 if is_date else np.int64)  # 0 where they are null
+    first, stop = (day * units for day in _CALENDAR_DAYS)
+    for value in (values.min(initial=0), values.max(initial=0)):
+        if not first <= value < stop:
+            raise UnsupportedError(
+                f"polars has no calendar for the value {value:,} ({column.type} since 1970)",
+                hint="Read it with to_arrow(), which keeps it as stored",
+                column=column.leaf.column,
+            )
 
 
 def _buffer(array: np.ndarray | None) -> pa.Buffer | None:

@@ -64,7 +64,10 @@ def info(options: argparse.Namespace) -> None:
     """A file at a glance: where its bytes are, its schema, its metadata."""
     source = _open(options)
     if options.json:
-        _write_document(options, {"info": dataclasses.asdict(source.info)})
+        values: dict[str, Any] = {"info": dataclasses.asdict(source.info)}
+        if isinstance(source, Dataset):
+            values["skipped"] = [{"file": file, "reason": why} for file, why in source.skipped]
+        _write_document(options, values)
     else:
         _console().print(source)
 

@@ -8,10 +8,13 @@ from typing import Any, Literal
 
 import numpy as np
 
+from pqlab import text
+
 Unit = Literal["MILLIS", "MICROS", "NANOS"]
 Repetition = Literal["REQUIRED", "OPTIONAL", "REPEATED"]
 
 MAX_REPR_LINES = 500
+MAX_NAME_CHARACTERS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +128,7 @@ def tree_lines(root: SchemaNode, max_lines: int) -> Iterator[str]:
     """The tree under `root`, a line per node: repetition, type, annotation, levels, leaf, field id.
 
     Levels are maximum definition level / maximum repetition level. Names that do not print are
-    escaped. Beyond `max_lines` a last line says how many nodes are left out.
+    escaped, long ones clipped. Beyond `max_lines` a last line says how many nodes are left out.
     """
     waiting = [(root, "", "")]
     for _ in range(max_lines):
@@ -147,7 +150,7 @@ def tree_lines(root: SchemaNode, max_lines: int) -> Iterator[str]:
 
 
 def _node_line(node: SchemaNode) -> str:
-    name = node.name if node.name.isprintable() else node.name.encode("unicode_escape").decode()
+    name = text.clip(text.visible(node.name), MAX_NAME_CHARACTERS)
     if node.element == 0:
         return name
     kind = node.physical_type or "group"

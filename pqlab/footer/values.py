@@ -146,7 +146,8 @@ def _unaligned(buffer: np.ndarray, start: np.ndarray, dtype: str) -> np.ndarray:
 def typed_values(spans: Spans, key: TypeKey) -> pl.Series:
     """The spans as values of the leaf's polars type; null where the bytes are none.
 
-    Dates and timestamps beyond the years 1 to 9999 are null too: polars cannot print them.
+    Dates and timestamps beyond the years 1 to 9999, and decimals of more digits than their type
+    has, are null too: Python or polars cannot print them.
     """
     physical_type, annotation, type_length = key
     arrow = leaf_arrow_type(physical_type, annotation, type_length)
@@ -269,8 +270,21 @@ def _decimals(spans: Spans, arrow: pa.DataType, physical_type: str) -> pl.Series
         words = digits[:, :16].copy().view("<i8")
         valid &= (digits[:, 15:] >> 7 == sign[:, None]).all(axis=1)
         valid &= (digits[:, 16:] == sign[:, None]).all(axis=1)
+    valid &= _has_digits(words, arrow.precision)
     buffers = [_validity(valid), pa.py_buffer(words)]
     return pl.Series(pa.Array.from_buffers(arrow, len(words), buffers))
+
+
+def _has_digits(words: np.ndarray, precision: int) -> np.ndarray:
+    """Whether integers of two words, the low one first, have at most `precision` digits."""
+    high, low = words[:, 1], words[:, 0].astype(np.uint64)
+    is_negative = high < 0
+    # The magnitude, less 1 where negative: two's complement without its sign.
+    high, low = np.where(is_negative, ~high, high), np.where(is_negative, ~low, low)
+    largest_high, largest_low = divmod(10**precision - 1, 1 << 64)
+    within = low <= np.uint64(largest_low) - is_negative
+    has: np.ndarray = (high < largest_high) | ((high == largest_high) & within)
+    return has
 
 
 def _intervals(spans: Spans) -> pl.Series:

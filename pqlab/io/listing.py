@@ -38,11 +38,15 @@ class Listing:
     skipped: tuple[tuple[str, str], ...]
 
 
+def _is_folder(path: str) -> bool:
+    return os.path.isdir(path)  # noqa: PTH112 - False for what cannot be a path, where Path raises
+
+
 def is_many(source: Any) -> bool:
     """Whether `source` stands for several files: a folder, a glob, or an iterable of sources."""
     if isinstance(source, str | os.PathLike):
         path = _path(source)
-        return Path(path).is_dir() or (glob.has_magic(path) and not os.path.lexists(path))
+        return _is_folder(path) or (glob.has_magic(path) and not os.path.lexists(path))
     return (
         isinstance(source, Iterable)
         and not isinstance(source, bytes | bytearray | memoryview)
@@ -98,7 +102,7 @@ def _item(item: Any, skipped: list[tuple[str, str]]) -> Iterator[ListedFile]:
 
 
 def _expanded(path: str, skipped: list[tuple[str, str]]) -> Iterable[ListedFile]:
-    files = _folder(path, (), skipped) if Path(path).is_dir() else _glob(path, skipped)
+    files = _folder(path, (), skipped) if _is_folder(path) else _glob(path, skipped)
     return sorted(files, key=lambda file: file.name)
 
 
@@ -110,7 +114,7 @@ def _glob(pattern: str, skipped: list[tuple[str, str]]) -> Iterator[ListedFile]:
         hidden = next((name for name in names if _is_hidden(name)), None)
         if hidden is not None:
             skipped.append((path, _hidden_reason(hidden)))
-        elif Path(path).is_dir():
+        elif _is_folder(path):
             if "**" not in parts:  # which matches what lies in the folders, too
                 yield from _folder(path, _partition(names), skipped)
         elif _is_taken(path, skipped):

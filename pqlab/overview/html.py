@@ -127,7 +127,7 @@ def _bytes(view: View) -> Iterator[_Markup]:
             data_key=_key(part) if part.size_bytes * 25 > view.parts_bytes else None,
             class_=_colour(part),
             style=f"flex-grow:{part.size_bytes}",
-            title=f"{text.visible(part.name)}: {text.size(part.size_bytes)}",
+            title=f"{_title(part.name)}: {text.size(part.size_bytes)}",
         )
         for part in shown
     ]

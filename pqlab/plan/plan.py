@@ -14,6 +14,7 @@ from pqlab.plan.ranges import Range, Ranges, length
 _SHOWN_CHUNKS = 20
 _SHOWN_COLUMNS = 6
 _SHOWN_RANGES = 3
+_SHOWN_CHARACTERS = 80  # of a column's name
 
 
 class PageRun(NamedTuple):
@@ -132,7 +133,7 @@ class Plan:
         return f"{title}<table>{facts}</table><table><tr>{heads}</tr>{rows}</table>{more}"
 
     def _facts(self) -> Iterator[tuple[str, str]]:
-        names = ", ".join(text.visible(name) for name in self.columns[:_SHOWN_COLUMNS])
+        names = ", ".join(map(_name, self.columns[:_SHOWN_COLUMNS]))
         rest = len(self.columns) - _SHOWN_COLUMNS
         yield (
             "columns",
@@ -161,7 +162,7 @@ class Plan:
         for row_group, chunk in islice(shown, _SHOWN_CHUNKS):
             yield (
                 str(chunk.row_group),
-                text.visible(names[chunk.leaf]),
+                _name(names[chunk.leaf]),
                 f"{length(row_group.rows):,}",
                 _ranges_text(row_group.rows),
                 "?" if chunk.num_pages < 0 else f"{chunk.num_pages:,}",
@@ -175,6 +176,10 @@ class Plan:
 
 
 _HEADINGS = ("row group", "column", "rows", "row ranges", "pages", "runs", "bytes")
+
+
+def _name(column: str) -> str:
+    return text.clip(text.visible(column), _SHOWN_CHARACTERS)
 
 
 def _ranges_text(ranges: Ranges) -> str:

@@ -73,7 +73,7 @@ void FooterReader::skip_field(const StructSpec& owner, const ThriftField& field)
     if (expected.required) corrupt(owner, field.id, message, field.position);
     warn(field_name(owner, field.id), message, field.position);
   }
-  const bool extension = field.id == EXTENSION_FIELD_ID && field.type == ThriftType::BINARY;
+  const bool extension = is_extension(field);
   if (extension && extensions.size() < MAX_EXTENSIONS) {
     const ThriftSpan span = read_binary();
     extensions.push_back({owner.name, span.start, span.size, row_group, leaf});

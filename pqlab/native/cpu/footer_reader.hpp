@@ -29,7 +29,11 @@ struct Extension {
   i64 leaf;
 };
 
-constexpr i32 EXTENSION_FIELD_ID = 32767;
+// The field's id as thrift writes it (08 FE FF 03), and as thrift reads the header that the
+// specification spells out (08 FF FF 01): the varint of 32767, without zigzag.
+constexpr bool is_extension(const ThriftField& field) {
+  return (field.id == 32767 || field.id == -16384) && field.type == ThriftType::BINARY;
+}
 constexpr u64 MAX_EXTENSIONS = 100000;  // further ones are skipped and counted in a warning
 constexpr u64 MAX_WARNINGS = 100;       // distinct ones
 
