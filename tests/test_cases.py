@@ -16,6 +16,8 @@ import csv
 import datetime as dt
 import io
 import struct
+import subprocess
+import sys
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -516,3 +518,16 @@ def test_options_without_such_a_value(save: Save, options: dict[str, Any], words
     for source in (path, path.parent):
         with pytest.raises(ValueError, match=words):
             pqlab.read(source, **options)
+
+
+# -------------------------------------------------------------------------------- all of them
+
+
+def test_files_that_are_corrupt_by_design(corpus: Path, manifest: list[dict[str, str]]) -> None:
+    files = [str(corpus / row["file"]) for row in manifest if row["corrupt_by_design"]]
+    assert len(files) > 150
+    program = Path(__file__).with_name("hostile_files.py")
+    done = subprocess.run(
+        [sys.executable, program, *files], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
