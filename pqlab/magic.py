@@ -49,6 +49,8 @@ class PqlabMagics(Magics):
     )
     @argument("-r", "--rows", action="append", metavar="START:STOP", help="rows of the whole file")
     @argument("-e", "--engine", default="auto", help="auto or cpu")
+    @argument("--int96-unit", choices=("ns", "us"), default="ns", help="of INT96 timestamps")
+    @argument("--invalid-utf8", choices=("error", "binary"), default="error", help="text as bytes")
     @argument("-o", "--output", metavar="NAME", help="assign the frame to NAME, and show nothing")
     @argument("--trace", metavar="NAME", help="record what each page cost, and assign it to NAME")
     @argument("--plan", action="store_true", help="show what would be read, and read nothing")
@@ -85,7 +87,12 @@ class PqlabMagics(Magics):
         if trace is not None:
             self._assign(options.trace, trace)  # before the read: it is kept if that is stopped
         start_ns = time.perf_counter_ns()
-        frame = selection.read(engine=options.engine, trace=trace)
+        frame = selection.read(
+            engine=options.engine,
+            int96_unit=options.int96_unit,
+            invalid_utf8=options.invalid_utf8,
+            trace=trace,
+        )
         taken_ns = time.perf_counter_ns() - start_ns
         if not options.quiet:
             rows, columns = text.plural(frame.height, "row"), text.plural(frame.width, "column")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 from polars.testing import assert_frame_equal
 
@@ -63,6 +65,23 @@ def test_assigns_and_returns_nothing(
 def test_line_magic_as_an_expression(shell: Any) -> None:
     run(shell, "df = %pqread -q {quoted} -c trip_id")
     assert shell.user_ns["df"].height == 4000
+
+
+def test_values_that_need_an_option(shell: Any, tmp_path: Path) -> None:
+    far = dt.datetime(2900, 1, 2, 3, 4, 5)  # noqa: DTZ001 - INT96 is naive
+    path = tmp_path / "far.parquet"
+    table = pa.table({"t": pa.array([far], pa.timestamp("us"))})
+    pq.write_table(table, path, use_deprecated_int96_timestamps=True)
+    with pytest.raises(UsageError, match='int96_unit="us"'):
+        run(shell, f"%pqread -q {path}")
+    assert run(shell, f"%pqread -q {path} --int96-unit us")["t"].to_list() == [far]
+    with pytest.raises(UsageError, match="invalid choice"):
+        run(shell, f"%pqread -q {path} --int96-unit ms")
+    text = pa.array([b"\xff"], pa.binary()).view(pa.string())
+    pq.write_table(pa.table({"s": text}), path)
+    with pytest.raises(UsageError, match="invalid_utf8"):
+        run(shell, f"%pqread -q {path}")
+    assert run(shell, f"%pqread -q {path} --invalid-utf8 binary")["s"].to_list() == [b"\xff"]
 
 
 def test_pages(shell: Any, taxi: Path) -> None:
