@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, get_args
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    NamedTuple,
+    TypeAlias,
+    TypedDict,
+    TypeVar,
+    get_args,
+)
 
 from pqlab import text
 from pqlab.errors import EngineError, SelectionError, placed
@@ -15,7 +25,7 @@ from pqlab.plan.build import build, partial_chunks, pick_pages, split
 from pqlab.plan.plan import Plan
 from pqlab.plan.ranges import length
 from pqlab.plan.selection import Narrowed, Selection
-from pqlab.trace import Trace
+from pqlab.trace import Trace, assembled
 
 if TYPE_CHECKING:
     import polars as pl
@@ -43,6 +53,28 @@ _ENGINES: dict[str, tuple[str, str]] = {
     "auto": ("cpu", "auto takes the CPU, the one engine there is"),
     "cpu": ("cpu", "asked for"),
 }
+
+
+class _Decoded(NamedTuple):
+    part: Plan
+    columns: list[DecodedColumn]
+    recording: Recording | None
+
+
+_Assembled = TypeVar("_Assembled")
+
+
+def _assembled(
+    decoded: Iterable[_Decoded], assemble: Callable[[Plan, list[DecodedColumn]], _Assembled]
+) -> list[_Assembled]:
+    """Assemble part after part as they are decoded; recorded, each is an event."""
+    parts = []
+    for part, columns, recording in decoded:
+        start_ns = time.perf_counter_ns()
+        parts.append(assemble(part, columns))
+        if recording is not None:
+            recording.add(assembled(start_ns))
+    return parts
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -95,7 +127,8 @@ class FileSelection:
             trace=trace,
         )
         with placed(file=self.file.name):
-            return pl.concat([to_frame(columns) for _, columns in decoded], rechunk=False)
+            frames = _assembled(decoded, lambda _, columns: to_frame(columns))
+            return pl.concat(frames, rechunk=False)
 
     def to_arrow(
         self,
@@ -118,7 +151,7 @@ class FileSelection:
             invalid_utf8=invalid_utf8,
             trace=trace,
         )
-        tables = [to_table(columns, part.num_rows) for part, columns in decoded]
+        tables = _assembled(decoded, lambda part, columns: to_table(columns, part.num_rows))
         return tables[0] if len(tables) == 1 else pa.concat_tables(tables)
 
     @property
@@ -134,9 +167,7 @@ class FileSelection:
         shape = f"{text.plural(len(self.narrowed.leaves), 'column')}, {text.plural(rows, 'row')}"
         return f"<{self.code}: {shape}{of_pages}>"
 
-    def _decode(
-        self, *, engine: Engine, trace: Trace | None, **options: Any
-    ) -> Iterator[tuple[Plan, list[DecodedColumn]]]:
+    def _decode(self, *, engine: Engine, trace: Trace | None, **options: Any) -> Iterator[_Decoded]:
         from pqlab.cpu import engine as cpu
 
         _check_options(**options)
@@ -145,21 +176,19 @@ class FileSelection:
         file.limits.check("read_bytes", plan.memory_high_bytes, "what is decoded", file=file.name)
         recording = None
         if trace is not None:
-            columns = [leaf.column for leaf in file.metadata.leaves]
-            recording = Recording(trace, trace.begin(file.name, columns))
+            names = [leaf.column for leaf in file.metadata.leaves]
+            recording = Recording(trace, trace.begin(file.name, names))
         for part, fetched in fetch_ahead(file.source, split(plan, file.io), file.io, recording):
-            yield (
+            columns = cpu.read(
                 part,
-                cpu.read(
-                    part,
-                    file.metadata,
-                    fetched,
-                    verify_checksums=file.verify_checksums,
-                    limits=file.limits,
-                    recorder=recording.add if recording is not None else None,
-                    **options,
-                ),
+                file.metadata,
+                fetched,
+                verify_checksums=file.verify_checksums,
+                limits=file.limits,
+                recorder=recording.add if recording is not None else None,
+                **options,
             )
+            yield _Decoded(part, columns, recording)
 
     def _check_names(self) -> None:
         """Raise `SelectionError` if two root columns of one name are to go into a frame."""

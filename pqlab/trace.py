@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING, NamedTuple
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from pqlab import text
 from pqlab.footer.names import CODECS, ENCODINGS, name
 
 if TYPE_CHECKING:
@@ -70,6 +72,14 @@ _SUMMED = {
     "decode": (Stage.LEVELS, Stage.DECODE, Stage.LEVELS_DECODE),
     "assemble": (Stage.ASSEMBLE,),
 }
+
+
+def assembled(start_ns: int) -> Events:
+    """The event of columns assembled from `start_ns`, of `time.perf_counter_ns`, until now."""
+    event = blank_events(1)
+    event["stage"], event["start_ns"] = Stage.ASSEMBLE, start_ns
+    event["duration_ns"] = time.perf_counter_ns() - start_ns
+    return event
 
 
 def blank_events(count: int) -> Events:
@@ -141,7 +151,7 @@ class Trace:
             series = pl.Series(cell, np.ascontiguousarray(events[cell]))
             return series.set(series == absent, None)
 
-        def text(cell: str, names: Mapping[int, str]) -> pl.Series:
+        def named(cell: str, names: Mapping[int, str]) -> pl.Series:
             codes, places = np.unique(events[cell], return_inverse=True)
             texts = [None if code == -1 else name(code, names) for code in codes.tolist()]
             return pl.Series(cell, texts, pl.String).gather(places.astype(np.uint32))
@@ -154,23 +164,24 @@ class Trace:
                 number("leaf"),
                 _column_names(reads, read, events["leaf"].astype(np.int64)),
                 number("page", _NO_PAGE),
-                text("stage", {stage: stage.text for stage in Stage}),
+                named("stage", {stage: stage.text for stage in Stage}),
                 number("start_ns"),
                 number("duration_ns"),
                 number("bytes_in"),
                 number("bytes_out"),
                 number("values"),
-                text("encoding", ENCODINGS),
-                text("codec", CODECS),
+                named("encoding", ENCODINGS),
+                named("codec", CODECS),
                 number("request_id"),
                 number("worker"),
             ]
         )
 
     def summary(self) -> pl.DataFrame:
-        """A row per file and column, the dearest first; a null column is of shared requests.
+        """A row per file and column, the dearest first.
 
-        `pages` counts dictionary pages, too. `*_ns` add up all workers' time in the stage
+        A null column is of what columns share: requests, waiting for them, assembling. `pages` and
+        `values` count dictionary pages, too. `*_ns` add up all workers' time in the stage
         (`decode_ns` with levels), `*_share` is its share of the row's time. `mb_per_s`: decoded
         megabytes a second of the row's time.
         """
@@ -181,6 +192,7 @@ class Trace:
             return pl.col("duration_ns").filter(inside).sum()
 
         decoding = pl.col("stage").is_in([stage.text for stage in _SUMMED["decode"]])
+        of_values = pl.col("stage").is_in([Stage.DECODE.text, Stage.LEVELS_DECODE.text])
         total = pl.col("total_ns")
         rows = (
             self.to_frame()
@@ -190,7 +202,7 @@ class Trace:
                 .filter(pl.col("page").is_not_null())
                 .n_unique()
                 .alias("pages"),
-                pl.col("values").filter(decoding).sum(),
+                pl.col("values").filter(of_values).sum(),
                 pl.col("bytes_in")
                 .filter(pl.col("stage") == Stage.FETCH.text)
                 .sum()
@@ -212,7 +224,8 @@ class Trace:
             reads, parts = len(self._reads), [events for _, events in self._events]
         spent_ns = sum(int(events["duration_ns"].sum()) for events in parts)
         count = sum(map(len, parts))
-        return f"<pqlab.Trace of {reads} reads: {count:,} events, {spent_ns / 1e6:,.3f} ms in all>"
+        shape = f"{text.plural(reads, 'read')}: {text.plural(count, 'event')}"
+        return f"<pqlab.Trace of {shape}, {text.duration(spent_ns)} in all>"
 
 
 def _column_names(

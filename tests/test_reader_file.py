@@ -508,6 +508,12 @@ def test_windows_bound_what_is_fetched_at_once() -> None:
         )
     waits = trace.to_frame().filter(stage="wait")
     assert waits.height == 4
+    assembled = trace.to_frame().filter(stage="assemble")
+    assert assembled.height == waits.height
+    assert assembled["duration_ns"].min() > 0  # type: ignore[operator]
+    assert assembled["start_ns"][0] >= trace.to_frame().filter(stage="decode")["start_ns"][0]
+    shared = trace.summary().filter(pl.col("column").is_null())
+    assert shared["assemble_ns"].sum() == assembled["duration_ns"].sum()
     whole = sum(trace.to_frame().filter(stage="fetch")["bytes_in"])
     assert max(waits["bytes_in"].to_list()) < whole / 2
 

@@ -166,6 +166,7 @@ def test_the_summary_adds_up_stages_per_column() -> None:
     rows = {row["column"]: row for row in trace.summary().to_dicts()}
     assert list(rows) == ["a", "b", None]
     a = rows["a"]
+    assert a["values"] == rows["b"]["values"] == 5  # once, however many stages they go through
     assert (a["pages"], a["total_ns"], a["fetched_bytes"], a["decoded_bytes"]) == (1, 100, 77, 400)
     assert (a["fetch_share"], a["decompress_share"], a["decode_share"], a["wait_share"]) == (
         0.2,

@@ -19,7 +19,7 @@ from pqlab import tables, text
 COLUMNS = ["pickup_at", "pickup_zone", "fare_amount", "total_amount"]
 ROWS = slice(60_000, 62_000)
 SIZES = ("fetched_bytes", "decoded_bytes")
-TIMES = ("fetch_ns", "decompress_ns", "decode_ns", "assemble_ns", "total_ns")
+TIMES = ("fetch_ns", "wait_ns", "decompress_ns", "decode_ns", "assemble_ns", "total_ns")
 
 
 def main() -> None:
