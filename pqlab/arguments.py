@@ -97,5 +97,9 @@ def _rows(text: str) -> list[slice]:
                 hint="Write for instance 1000:2000 or :100; the row STOP is not included",
             )
         start, stop = (int(number) if number else None for number in match.groups())
+        if start is not None and stop is not None and start > stop:
+            raise SelectionError(
+                f"rows: {part!r} ends before it starts", hint=f"Write {stop}:{start}"
+            )
         chosen.append(slice(start, stop))
     return chosen

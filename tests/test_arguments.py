@@ -91,6 +91,7 @@ def test_rows() -> None:
         ("rows", "5"),
         ("rows", "-5:"),
         ("rows", "a:b"),
+        ("rows", "20:10"),
     ],
 )
 def test_what_has_no_meaning_is_refused(option: str, text: str) -> None:

@@ -117,6 +117,10 @@ def test_an_unknown_name_gives_near_matches() -> None:
         SelectionError, match=r"no column 'adress.name'.*Near matches: 'address.name'"
     ):
         leaves("adress.name")
+    with pytest.raises(
+        SelectionError, match=r"no column 'zzz'.*There are 'name', 'address.name', "
+    ):
+        leaves("zzz")
     with pytest.raises(SelectionError, match=r"no column \('a', 'c'\)"):
         leaves(("a", "c"))
     with pytest.raises(SelectionError, match="no column matches"):

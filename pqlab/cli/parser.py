@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import functools
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pqlab
 from pqlab import export
@@ -21,7 +21,7 @@ selections:
   -c fare_amount,address.city   columns by path; "#3" by ordinal, "^tip.*$" by pattern
   -g 0,2,5:8                    row groups; ranges are half open, -1 is the last
   -p fare_amount:0,3            pages of a column; 2/fare_amount:4:8 in row group 2 only
-  -r 1000:2000                  rows, counted over the whole file
+  -r 1000:2000                  rows, counted over the whole source
 
 exit codes: 0 done; 1 error, told on standard error; 2 wrong usage; 130 interrupted
 """
@@ -98,16 +98,24 @@ def _chunk_options() -> _Parser:
 
 
 def _add_read_options(read: _Parser) -> None:
-    read.add_argument("-p", "--pages", action="append", metavar="[ROW_GROUP/]COLUMN:PAGES")
-    read.add_argument("-r", "--rows", action="append", metavar="START:STOP")
-    read.add_argument("-e", "--engine", choices=("auto", "cpu"), default="auto")
-    read.add_argument("--workers", type=_positive, metavar="N", help="threads that decode")
-    read.add_argument("--int96-unit", choices=("ns", "us"), default="ns")
-    read.add_argument("--invalid-utf8", choices=("error", "binary"), default="error")
-    read.add_argument("-o", "--output", metavar="FILE", help="write to a file")
-    read.add_argument("--format", choices=tuple(export.FORMS), help="what to write; csv to a pipe")
-    read.add_argument("--plan", action="store_true", help="show what would be read; read nothing")
-    read.add_argument("--trace", action="store_true", help="tell what it cost, on standard error")
+    def add(*flags: str, **options: Any) -> None:
+        read.add_argument(*flags, **options)
+
+    about_pages = "these pages of a column, and of the other columns the same rows"
+    add("-p", "--pages", action="append", metavar="[ROW_GROUP/]COLUMN:PAGES", help=about_pages)
+    about_rows = "these rows only, counted over the whole source; STOP is not included"
+    add("-r", "--rows", action="append", metavar="START:STOP", help=about_rows)
+    about_engine = "what decodes; auto: what is best here"
+    add("-e", "--engine", choices=("auto", "cpu"), default="auto", help=about_engine)
+    add("--workers", type=_positive, metavar="N", help="threads that decode")
+    about_int96 = "unit of INT96 timestamps; us reaches the years that ns does not"
+    add("--int96-unit", choices=("ns", "us"), default="ns", help=about_int96)
+    about_utf8 = "text that is not UTF-8: an error, or text columns as unchecked bytes"
+    add("--invalid-utf8", choices=("error", "binary"), default="error", help=about_utf8)
+    add("-o", "--output", metavar="FILE", help="write to a file")
+    add("--format", choices=tuple(export.FORMS), help="what to write; csv to a pipe")
+    add("--plan", action="store_true", help="show what would be read; read nothing")
+    add("--trace", action="store_true", help="tell what it cost, on standard error")
 
 
 def _natural(words: str) -> int:

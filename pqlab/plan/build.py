@@ -9,6 +9,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from pqlab import text
 from pqlab.errors import CorruptError, SelectionError, UnsupportedError, placed
 from pqlab.footer.metadata import FileMetaData
 from pqlab.footer.page_headers import HEADER_WINDOW_BYTES
@@ -81,6 +82,7 @@ def pick_pages(metadata: FileMetaData, narrowed: Narrowed, pages: ChunkPages) ->
     """
     rows = dict(narrowed.rows)
     lacking: dict[int, list[bool]] = {}  # leaf -> of each row group: has it none of the pages?
+    most: dict[int, int] = {}  # leaf -> the most pages that it has in a row group
     for (row_group, leaf), picked in narrowed.pages.items():
         strict = (row_group, leaf) in narrowed.strict_pages
         with placed(row_group=row_group, column=metadata.leaves[leaf].column):
@@ -94,12 +96,14 @@ def pick_pages(metadata: FileMetaData, narrowed: Narrowed, pages: ChunkPages) ->
         # Slices may be empty; a page picked by its ordinal has to be somewhere.
         by_ordinal = any(isinstance(item, int) for item in picked)
         lacking.setdefault(leaf, []).append(by_ordinal and not chosen)
+        most[leaf] = max(most.get(leaf, 0), len(known.pages))
         wanted = union(known.rows(page) for page in chosen)
         rows[row_group] = intersect(rows[row_group], wanted)
     for leaf, lacks in lacking.items():
         if all(lacks):
             raise SelectionError(
                 "no selected row group has any of the picked pages",
+                hint=f"None has more than {text.plural(most[leaf], 'data page')}, counted from 0",
                 column=metadata.leaves[leaf].column,
             )
     rows = {row_group: ranges for row_group, ranges in rows.items() if ranges}

@@ -77,10 +77,8 @@ def _leaves_of_one(
     if not nodes:
         wanted = pick if isinstance(pick, str) else ".".join(pick)
         near = _near_matches(wanted, {node.column for node in _descendants(schema.schema)})
-        raise SelectionError(
-            f"there is no column {pick!r}",
-            hint=f"Near matches: {', '.join(map(repr, near))}" if near else None,
-        )
+        hint = f"Near matches: {', '.join(map(repr, near))}" if near else _there_are(schema)
+        raise SelectionError(f"there is no column {pick!r}", hint=hint)
     if len(nodes) > 1:
         leaves = sorted(leaf for node in nodes for leaf in _leaves_under(node))
         paths = {node.path for node in nodes}
@@ -90,6 +88,14 @@ def _leaves_of_one(
             hint=f"Pick by leaf ordinal{by_path}",
         )
     return _leaves_under(nodes[0])
+
+
+def _there_are(schema: HasLeaves) -> str | None:
+    if not schema.leaves:
+        return None
+    names = [repr(leaf.column) for leaf in schema.leaves[:_MAX_LISTED]]
+    more = len(schema.leaves) - len(names)
+    return f"There are {', '.join(names)}" + (f" and {more:,} more" if more else "")
 
 
 def _listed(leaves: Sequence[int], schema: HasLeaves) -> str:
