@@ -179,7 +179,7 @@ class _Column:
         if not nested and (len(leaf.path) > 1 or leaf.max_repetition_level > 0):
             raise UnsupportedError(
                 "nested columns are not read: only values at the top level are",
-                hint="Select the other columns",
+                hint="Select other columns, or read it with polars.read_parquet",
                 column=leaf.column,
             )
         data_type = arrow_type(leaf, int96_unit)

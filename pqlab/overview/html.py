@@ -60,6 +60,7 @@ minmax(9rem,2.3fr) 5rem 5.4rem 3.6rem;gap:0 12px;padding:2px 4px;align-items:bas
 border-radius:4px}
 .pqlab .pq-row:hover{background:var(--soft)}
 .pqlab .pq-row>*{overflow:hidden;text-overflow:ellipsis;white-space:nowrap}
+.pqlab .pq-row>.pq-wrap{white-space:normal}
 .pqlab .pq-heading{font-size:11px;opacity:.68;border-bottom:1px solid var(--line);
 border-radius:0}
 .pqlab summary.pq-row{list-style:none}
@@ -73,6 +74,9 @@ align-self:center}
 margin:6px 0 4px}
 .pqlab .pq-keys dt,.pqlab .pq-keys dd{margin:0;font-weight:400;overflow-wrap:anywhere}
 """
+
+
+_OF_ALL_PAGES = "for values, levels and dictionaries alike: only page headers tell them apart"
 
 
 class _Markup(str):
@@ -193,9 +197,17 @@ def _schema_row(row: SchemaRow) -> _Markup:
     cells = _spaced(
         _tag("span", _name(row.name), style=indent, title=_title(row.column)),
         _tag(
-            "span", row.type, " ", _tag("span", row.repetition, class_="pq-muted"), title=row.type
+            "span",
+            *(row.type, " ", _tag("span", row.repetition, class_="pq-muted")),
+            class_="pq-wrap",
+            title=row.type,
         ),
-        _tag("span", row.storage, class_="pq-muted", title=row.storage),
+        _tag(
+            "span",
+            row.storage,
+            class_="pq-wrap pq-muted",
+            title=row.storage if row.are_of_data_pages else f"{row.storage} ({_OF_ALL_PAGES})",
+        ),
         _number(row.nulls),
         _number(text.size(row.compressed_bytes)),
         _number(row.ratio, "pq-muted"),
