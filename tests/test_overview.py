@@ -115,6 +115,8 @@ def test_encodings_are_those_of_data_pages_where_the_footer_says(
     (row,) = make_view(tmp_path / "x.parquet").schema_rows()
     assert not row.are_of_data_pages
     assert "listed: " in row.storage
+    facts = {fact.name: fact.value for fact in make_view(tmp_path / "x.parquet").facts}
+    assert facts["statistics"] == "the one column chunk"
     assert "only page headers tell them apart" in html.render(make_view(tmp_path / "x.parquet"))
 
 

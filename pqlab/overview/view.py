@@ -444,8 +444,10 @@ def _count(metadata: FileMetaData, bit: Present) -> int:
 
 
 def _how_many(some: int, count: int, noun: str = "column chunk") -> str:
-    if some in (0, count):
-        return "none" if some == 0 else f"all {text.plural(count, noun)}"
+    if some == 0:
+        return "none"
+    if some == count:
+        return f"the one {noun}" if count == 1 else f"all {text.plural(count, noun)}"
     return f"{some:,} of {text.plural(count, noun)}"
 
 
