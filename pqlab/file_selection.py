@@ -170,7 +170,7 @@ class FileSelection:
     def _decode(self, *, engine: Engine, trace: Trace | None, **options: Any) -> Iterator[_Decoded]:
         from pqlab.cpu import engine as cpu
 
-        _check_options(**options)
+        _check_options(trace=trace, **options)
         file = self.file
         plan = self._plan(self._resolve(walk=True), engine)
         file.limits.check("read_bytes", plan.memory_high_bytes, "what is decoded", file=file.name)
@@ -238,7 +238,11 @@ class FileSelection:
         )
 
 
-def _check_options(*, workers: int | None, int96_unit: str, invalid_utf8: str) -> None:
+def _check_options(
+    *, trace: object, workers: int | None, int96_unit: str, invalid_utf8: str
+) -> None:
+    if trace is not None and not isinstance(trace, Trace):
+        raise TypeError(f"trace is None or a pqlab.Trace to record into, not {trace!r}")
     if workers is not None and workers < 1:
         raise ValueError(f"workers is None or a number of threads, not {workers!r}")
     for name, value, known in (

@@ -17,7 +17,7 @@ from pqlab.io.pages import ChunkKey, PageStore
 from pqlab.io.source import Source, open_source
 from pqlab.limits import DEFAULT_LIMITS, Limits
 from pqlab.plan.columns import find_leaf
-from pqlab.plan.picks import ordinals
+from pqlab.plan.picks import ordinals, to_ordinal
 from pqlab.plan.policy import IOPolicy
 from pqlab.plan.selection import Narrowed, Selection, find_row_group, narrow
 
@@ -117,7 +117,7 @@ class ParquetFile:
         verify_checksums: bool,
     ) -> None:
         self.source, self.metadata = source, metadata
-        self.io, self.limits, self.verify_checksums = io, limits, verify_checksums
+        self.io, self.limits, self.verify_checksums = io, limits, bool(verify_checksums)
         self.page_store = PageStore(source, metadata, io, limits)
 
     @property
@@ -249,7 +249,8 @@ class ParquetFile:
         Raises `SelectionError` for a page that the chunk does not have.
         """
         key = self._row_group(row_group), self._leaf(column)
-        return self.page_store.header(key, page)
+        with placed(file=self.name):
+            return self.page_store.header(key, to_ordinal(page, "a page"))
 
     def select(
         self, columns: Any = None, *, row_groups: Any = None, pages: Any = None, rows: Any = None

@@ -518,6 +518,17 @@ def test_options_without_such_a_value(save: Save, options: dict[str, Any], words
     for source in (path, path.parent):
         with pytest.raises(ValueError, match=words):
             pqlab.read(source, **options)
+        with pytest.raises(TypeError, match=r"pqlab\.Trace"):
+            pqlab.read(source, trace=True)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("page", [[0, 1], (), "0", None, True, 1.0])
+def test_one_page_is_one_ordinal(save: Save, page: Any) -> None:
+    path = save(written(pa.table({"x": [1]})))
+    with pqlab.open(path) as file:
+        with pytest.raises(pqlab.SelectionError, match="a page cannot be"):
+            file.page_header(0, "x", page)
+        assert file.page_header(0, "x", -1).type == 2
 
 
 # -------------------------------------------------------------------------------- all of them

@@ -52,6 +52,14 @@ def to_column(pick: Any) -> ColumnPick:
     return index
 
 
+def to_ordinal(value: Any, what: str) -> int:
+    """One ordinal, as any integer. Raises `SelectionError`."""
+    index = _index(value)
+    if index is None:
+        raise SelectionError(f"{what} cannot be {value!r}", hint="Give an ordinal")
+    return index
+
+
 def to_ordinals(value: Any, what: str) -> Ordinals:
     """Ordinals as they are picked: an integer, a slice, or any iterable of these."""
     if isinstance(value, slice | range):
