@@ -14,18 +14,16 @@ import numpy as np
 import polars as pl
 
 from pqlab import text
-from pqlab.errors import CorruptError
 from pqlab.footer import names
-from pqlab.footer.details import SortingColumn
 from pqlab.footer.metadata import FileMetaData, Present
 from pqlab.footer.schema import SchemaNode
+from pqlab.overview.facts import MAX_WARNINGS, Fact, file_facts, total, warning_facts
 
 MAX_NAMED = 8  # parts in the bar of bytes; the others are one
 MAX_SCHEMA_ROWS = 200
 MAX_SCHEMA_DEPTH = 24
 MAX_ROW_GROUPS = 20
 MAX_KEYS = 50
-MAX_WARNINGS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +37,6 @@ class Part:
     size_bytes: int
     kind: Literal["named", "others", "metadata"]
     ordinal: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Fact:
-    """One short statement about the file. `is_warning`: it deserves attention."""
-
-    name: str
-    value: str
-    is_warning: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +164,7 @@ def file_view(metadata: FileMetaData, file: str, size_bytes: int) -> View:
         num_row_groups=metadata.num_row_groups,
         size_bytes=size_bytes,
         parts=parts,
-        facts=(*_facts(metadata), *_excess(parts, size_bytes)),
+        facts=(*file_facts(metadata), *_excess(parts, size_bytes)),
         num_schema_elements=sum(1 for _ in _descendants(metadata.schema)),
         num_keys=len(key_values),
         schema=_schema_rows(metadata.schema, columns),
@@ -212,7 +201,7 @@ def dataset_view(
         num_row_groups=num_row_groups,
         size_bytes=sum(size for _, size in files),
         parts=tuple(_largest(relative, "file")),
-        facts=(*facts, *_warnings(warnings)),
+        facts=(*facts, *warning_facts(warnings)),
     )
 
 
@@ -355,8 +344,8 @@ def _parts(metadata: FileMetaData, columns: _Columns, size_bytes: int) -> Iterat
     yield from _largest(roots, "column")
     chunks = metadata.chunks
     metadata_parts = {
-        "page indexes": _total(chunks.offset_index_length) + _total(chunks.column_index_length),
-        "bloom filters": _total(chunks.bloom_filter_length),
+        "page indexes": total(chunks.offset_index_length) + total(chunks.column_index_length),
+        "bloom filters": total(chunks.bloom_filter_length),
         "footer": metadata.footer_bytes + 8,  # its length and the magic follow it
     }
     for name, part_bytes in metadata_parts.items():
@@ -381,85 +370,3 @@ def _excess(parts: tuple[Part, ...], size_bytes: int) -> Iterator[Fact]:
     if excess > 0 or any(part.size_bytes < 0 for part in parts):
         stated = f"{text.size(excess)} more than the file has"
         yield Fact("the footer accounts for", stated, is_warning=True)
-
-
-def _total(values: np.ndarray) -> int:
-    return int(values.sum(dtype=np.int64))
-
-
-def _facts(metadata: FileMetaData) -> Iterator[Fact]:
-    chunks = metadata.chunks
-    count = len(chunks.present)
-    yield Fact("codecs", _codec_shares(metadata))
-    for name, bit in (
-        ("statistics", Present.STATISTICS),
-        ("offset index", Present.OFFSET_INDEX),
-        ("column index", Present.COLUMN_INDEX),
-        ("bloom filters", Present.BLOOM_FILTER_OFFSET),
-    ):
-        yield Fact(name, _how_many(_count(metadata, bit), count))
-    yield Fact("sorted", _sorting(metadata))
-    encrypted = _count(metadata, Present.CRYPTO_METADATA)
-    if metadata.encryption_algorithm is not None:
-        algorithm = metadata.encryption_algorithm
-        yield Fact("encrypted", f"{_how_many(encrypted, count)} with {algorithm}", is_warning=True)
-    if external := _count(metadata, Present.FILE_PATH):
-        yield Fact("in other files", _how_many(external, count), is_warning=True)
-    if metadata.stated_num_rows != metadata.num_rows:
-        stated = f"{metadata.stated_num_rows:,}, but the row groups have {metadata.num_rows:,}"
-        yield Fact("the footer says num_rows is", stated, is_warning=True)
-    yield from _warnings(metadata.warnings)
-
-
-def _warnings(warnings: Sequence[str]) -> Iterator[Fact]:
-    for warning in warnings[:MAX_WARNINGS]:
-        yield Fact("footer", warning, is_warning=True)
-    if (more := len(warnings) - MAX_WARNINGS) > 0:
-        yield Fact("footer", text.plural(more, "more warning"), is_warning=True)
-
-
-def _sorting(metadata: FileMetaData) -> str:
-    """By which columns the rows of the row groups are sorted, as far as the footer says."""
-    (row_groups,) = np.nonzero(metadata.row_groups.num_sorting_columns > 0)
-    how_many = _how_many(len(row_groups), metadata.num_row_groups, "row group")
-    try:
-        orders = {metadata.sorting_columns(int(number)) for number in row_groups[:MAX_ROW_GROUPS]}
-    except CorruptError:
-        return f"{how_many}, by what is unreadable"
-    if len(orders) != 1:
-        return f"{how_many}, differently" if orders else how_many
-    return (
-        f"{how_many} by {', '.join(_sorting_column(metadata, column) for column in orders.pop())}"
-    )
-
-
-def _sorting_column(metadata: FileMetaData, column: SortingColumn) -> str:
-    known = 0 <= column.column_idx < metadata.num_leaves
-    name = metadata.leaves[column.column_idx].column if known else f"#{column.column_idx}"
-    return f"{name} descending" if column.descending else name
-
-
-def _count(metadata: FileMetaData, bit: Present) -> int:
-    return int(np.count_nonzero(metadata.chunks.present & np.uint32(bit)))
-
-
-def _how_many(some: int, count: int, noun: str = "column chunk") -> str:
-    if some == 0:
-        return "none"
-    if some == count:
-        return f"the one {noun}" if count == 1 else f"all {text.plural(count, noun)}"
-    return f"{some:,} of {text.plural(count, noun)}"
-
-
-def _codec_shares(metadata: FileMetaData) -> str:
-    sizes = metadata.chunks.total_compressed_size
-    whole = _total(sizes)
-    codes, where = np.unique(metadata.chunks.codec, return_inverse=True)
-    shares = [
-        (_total(sizes[where == position]), names.name(code, names.CODECS))
-        for position, code in enumerate(codes.tolist())
-    ]
-    shares.sort(reverse=True)
-    if len(shares) == 1:
-        return shares[0][1]
-    return ", ".join(f"{name} {text.share(size, whole)}" for size, name in shares) or "none"
