@@ -16,7 +16,14 @@ import pytest
 
 from pqlab.footer.schema import LogicalType as L
 from pqlab.footer.types import TypeKey
-from pqlab.footer.values import TEXT_FORMAT, Spans, ValueCheck, text_format, typed_values
+from pqlab.footer.values import (
+    TEXT_FORMAT,
+    Spans,
+    ValueCheck,
+    _has_digits,
+    text_format,
+    typed_values,
+)
 
 SEED = 20261130
 
@@ -256,3 +263,13 @@ def test_every_leaf_reads_by_its_own_format() -> None:
     text, _ = spans(values).text(np.array([0, 1, 2, 1], np.int32), formats)
     assert text.to_list() == ["1970-01-02", "abc", "1", None]
     assert text.dtype == pl.String
+
+
+@pytest.mark.parametrize("precision", range(1, 39))
+def test_decimals_have_the_digits_that_python_counts(precision: int) -> None:
+    end = 10**precision
+    borders = [end - 1, end, end + 1, 0, 1, 1 << 63, 1 << 64, (1 << 64) - 1, (1 << 127) - 1]
+    values = [value for border in borders for value in (border, -border) if abs(border) < 1 << 127]
+    words = np.frombuffer(b"".join(v.to_bytes(16, "little", signed=True) for v in values), "<i8")
+    fits = _has_digits(words.reshape(-1, 2), precision)
+    assert fits.tolist() == [abs(value) < end for value in values]
