@@ -340,3 +340,10 @@ def test_what_nobody_holds_is_kept_up_to_a_bound(
         load_metadata(FileSource(path))
     gc.collect()
     assert len(footer_module._shared._live) == 2
+
+
+def test_an_empty_cache_is_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match="cache is"):
+        load_metadata(BytesSource(parquet_bytes()), cache="")
+    assert not list(tmp_path.iterdir())

@@ -60,8 +60,10 @@ def load_metadata(
     an identity is parsed each time. A folder that cannot be used is a warning of the metadata.
 
     Raises `CorruptError`, with the likely cause, for what is not Parquet, `EncryptedError` for an
-    encrypted footer, `LimitError`, `SourceError`.
+    encrypted footer, `LimitError`, `SourceError`; `ValueError` for an empty `cache`.
     """
+    if cache is not None and not os.fspath(cache):
+        raise ValueError('cache is "memory", "disk", a folder, or None; not an empty text')
     try:
         guess_bytes = (policy or IOPolicy.local()).footer_guess_bytes
         [tail] = source.read([(max(0, source.size - guess_bytes), source.size)])
