@@ -135,7 +135,7 @@ def file_of(*columns: Column, num_rows: int | None = None, created_by: str = "ha
                 file_offset=0,
                 meta_data=p.ColumnMetaData(
                     type=physical,
-                    encodings=[PLAIN],
+                    encodings=sorted({page.encoding for page in column.pages}),
                     path_in_schema=[column.name],
                     codec=column.codec,
                     num_values=values if column.num_values is None else column.num_values,

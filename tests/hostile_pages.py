@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from decoding import chunk_range, metadata_of, read_columns
+from delta_pages import AlpVector, alp, delta_byte_array
 from handmade import BIT_PACKED, RLE, Column, Page, file_of, packed, prefixed, repeated
 
 from pqlab.assemble.arrow import to_array, to_series
@@ -45,6 +46,37 @@ def table(rng: np.random.Generator) -> pa.Table:
     return pa.table(columns)
 
 
+DELTAS = {
+    "int8": "DELTA_BINARY_PACKED",
+    "int64": "DELTA_BINARY_PACKED",
+    "time": "DELTA_BINARY_PACKED",
+    "text": "DELTA_BYTE_ARRAY",
+    "binary": "DELTA_LENGTH_BYTE_ARRAY",
+    "fixed": "DELTA_BYTE_ARRAY",
+    "decimal": "DELTA_BYTE_ARRAY",
+}
+
+
+def alp_page(rng: np.random.Generator, size: int) -> Page:
+    """Some vectors with exceptions, after levels of no nulls."""
+    vectors = []
+    for count in (64, 64, 9):
+        width = int(rng.integers(0, 8 * size + 1))
+        packed_values = [int.from_bytes(rng.bytes(8), "little") & (1 << width) - 1] * count
+        vectors.append(AlpVector(9, 4, -5, width, packed_values, {3: 1, count - 1: 2}))
+    return Page(prefixed(repeated(1, 137, 1)) + alp(vectors, 6, size), 137, 10)
+
+
+def prefix_pages() -> list[Page]:
+    """Pages whose first prefix reaches into the page before, as parquet-mr once wrote them."""
+    values = [b"%d fronts in common" % (at // 9) for at in range(ROWS)]
+    pages, before = [], b""
+    for at in range(0, ROWS, 100):
+        pages.append(Page(delta_byte_array(values[at : at + 100], before), 100, 7))
+        before = values[at + 99]
+    return pages
+
+
 def files(rng: np.random.Generator) -> list[bytes]:
     made = []
     codecs = ("none", "snappy", "gzip", "brotli", "zstd", "lz4")
@@ -64,6 +96,22 @@ def files(rng: np.random.Generator) -> list[bytes]:
     split = ["int64", "double", "fixed", "time"]
     pq.write_table(table(rng).select(split), sink, use_dictionary=False, use_byte_stream_split=True)
     made.append(sink.getvalue())
+    for version, codec in (("1.0", "none"), ("2.0", "snappy")):
+        sink = io.BytesIO()
+        options = {"compression": codec, "data_page_version": version, "data_page_size": 700}
+        chosen = table(rng).select(list(DELTAS))
+        pq.write_table(
+            chosen,
+            sink,
+            use_dictionary=False,
+            column_encoding=DELTAS,
+            write_batch_size=60,
+            **options,
+        )
+        made.append(sink.getvalue())
+    for physical, size in (("FLOAT", 4), ("DOUBLE", 8)):
+        made.append(file_of(Column(physical, [alp_page(rng, size)] * 3, optional=True)))
+    made.append(file_of(Column("BYTE_ARRAY", prefix_pages()), created_by="parquet-mr"))
     flags = prefixed(repeated(1, 9, 1) + packed([1, 0] * 8, 1))
     made.append(file_of(Column("BOOLEAN", [Page(flags, 20, RLE)] * 4)))
     levels = bytes(rng.integers(0, 256, 8, np.uint8)) + bytes(rng.integers(0, 9, 300, np.uint8))

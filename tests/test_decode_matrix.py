@@ -11,7 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from decoding import read_frame, read_table
+from decoding import Ranges, read_columns, read_frame, read_table
+
+from pqlab.assemble.arrow import to_series
 
 SEED = 20_240_602
 ROWS = 3_001
@@ -165,6 +167,66 @@ def test_byte_streams(codec: str, version: str, page_size: int) -> None:
     encodings = [metadata.row_group(0).column(at).encodings for at in range(len(names))]
     assert all("BYTE_STREAM_SPLIT" in found for found in encodings)
     assert_equal(read_table(data, workers=2), pq.read_table(io.BytesIO(data)))
+
+
+DELTAS = {
+    "DELTA_BINARY_PACKED": ("int", "uint", "date", "time", "decimal_small", "decimal_mid"),
+    "DELTA_LENGTH_BYTE_ARRAY": ("string", "binary"),
+    "DELTA_BYTE_ARRAY": ("string", "binary", "fixed", "uuid_like", "float16", "decimal_big"),
+}
+
+
+@pytest.mark.parametrize("page_size", [300, 1 << 20])
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+@pytest.mark.parametrize("codec", ["none", "snappy", "gzip", "brotli", "zstd", "lz4"])
+@pytest.mark.parametrize("encoding", DELTAS)
+def test_deltas(encoding: str, codec: str, version: str, page_size: int) -> None:
+    names = [name for name in TABLE.column_names if name.startswith(DELTAS[encoding])]
+    data = write(
+        TABLE.select(names),
+        use_dictionary=False,
+        column_encoding=dict.fromkeys(names, encoding),
+        store_decimal_as_integer=True,
+        data_page_version=version,
+        data_page_size=page_size,
+        write_batch_size=97,
+        row_group_size=1_300,
+        compression=codec,
+    )
+    metadata = pq.read_metadata(io.BytesIO(data))
+    encodings = [metadata.row_group(0).column(at).encodings for at in range(len(names))]
+    assert all(encoding in found for found in encodings)
+    expected = pq.read_table(io.BytesIO(data))
+    for workers in (1, 3):
+        assert_equal(read_table(data, workers=workers), expected)
+
+
+def test_any_rows_of_deltas() -> None:
+    names = [name for name in TABLE.column_names if name.endswith(("None", "0.3"))]
+    names = [name for name in names if name.startswith(("int64", "string", "uuid_like"))]
+    encodings = {
+        name: "DELTA_BINARY_PACKED" if name.startswith("int") else "DELTA_BYTE_ARRAY"
+        for name in names
+    }
+    data = write(
+        TABLE.select(names),
+        use_dictionary=False,
+        column_encoding=encodings,
+        data_page_size=900,
+        write_batch_size=70,
+        row_group_size=1_300,
+    )
+    rng = np.random.default_rng(SEED)
+    for _ in range(10):
+        rows: dict[int, Ranges] = {}
+        taken: list[int] = []
+        for group, count in enumerate([1_300, 1_300, 401]):
+            borders = sorted(rng.choice(count + 1, 4, replace=False).tolist())
+            rows[group] = [(borders[0], borders[1]), (borders[2], borders[3])]
+            taken += [1_300 * group + row for a, b in rows[group] for row in range(a, b)]
+        for column in read_columns(data, rows=rows, workers=2):
+            expected = TABLE[column.leaf.name].take(taken)
+            assert to_series(column).to_list() == expected.to_pylist()
 
 
 def test_frames_hold_the_same_values() -> None:

@@ -145,6 +145,8 @@ DEFINED = {
 KIND = {
     "BOOLEAN": "BITS",
     "INT96": "INT96_NS",
+    "FLOAT": "FLOATING",
+    "DOUBLE": "FLOATING",
     "BYTE_ARRAY": "BYTES",
     "FIXED_LEN_BYTE_ARRAY": "FIXED_BYTES",
 }

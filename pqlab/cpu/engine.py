@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
@@ -16,6 +15,7 @@ from pqlab.errors import CorruptError, EncryptedError, PqlabError, UnsupportedEr
 from pqlab.footer.metadata import FileMetaData, Present
 from pqlab.footer.schema import SchemaNode
 from pqlab.footer.types import Int96Unit, arrow_type
+from pqlab.footer.writers import left_is_compressed_false, prefixes_reach_back
 from pqlab.limits import DEFAULT_LIMITS, Limits
 from pqlab.native import _native
 from pqlab.plan.plan import Plan, RowGroupPlan
@@ -23,9 +23,6 @@ from pqlab.trace import EVENT
 
 InvalidUtf8 = Literal["error", "binary"]
 Recorder = Callable[[np.ndarray], None]
-
-# Before 3.0.0, parquet-cpp compressed v2 pages and said in their headers that it had not.
-_LEFT_IS_COMPRESSED_FALSE = re.compile(r"parquet-cpp(-arrow)? version [012]\.")
 
 
 class FetchedBytes(Protocol):
@@ -118,7 +115,8 @@ def read(
             workers=workers or len(os.sched_getaffinity(0)),
             verify_checksums=verify_checksums,
             trace=recorder is not None,
-            is_compressed_is_wrong=bool(_LEFT_IS_COMPRESSED_FALSE.match(metadata.created_by or "")),
+            is_compressed_is_wrong=left_is_compressed_false(metadata.created_by),
+            prefixes_reach_back=prefixes_reach_back(metadata.created_by),
             page_bytes=limits.page_bytes,
             read_bytes=limits.read_bytes,
         )

@@ -77,7 +77,9 @@ def _name(physical: str, arrow: pa.DataType) -> str:
             return _INT96[arrow.unit]
         case "BYTE_ARRAY":
             return "TEXT" if arrow == pa.string_view() else "BYTES"
-        case "FIXED_LEN_BYTE_ARRAY" if arrow == pa.binary_view():
-            return "FIXED_BYTES"
+        case "FIXED_LEN_BYTE_ARRAY":
+            return "FIXED_BYTES" if arrow == pa.binary_view() else "FIXED"
+        case "FLOAT" | "DOUBLE":
+            return "FLOATING"
         case _:
             return "COPY"

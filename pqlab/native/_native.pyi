@@ -107,6 +107,7 @@ def decode(
     verify_checksums: bool,
     trace: bool,
     is_compressed_is_wrong: bool,
+    prefixes_reach_back: bool,
     page_bytes: int,
     read_bytes: int,
 ) -> tuple[list[Any], Any]: ...

@@ -97,6 +97,15 @@ PQ_HD bool decimal_from_bytes(const u8* value, u32 length, Int128& out) {
   return true;
 }
 
+// Use: byte arrays to decimals.
+struct DecimalsOut {
+  Int128* out;
+
+  PQ_HD bool operator()(u64 i, const u8* value, u32 length, u64) const {
+    return decimal_from_bytes(value, length, out[i]);
+  }
+};
+
 struct DecimalFixed {
   using Out = Int128;
   u32 width;

@@ -16,6 +16,31 @@ PQ_HD void unpack_run(const Group& group, const u8* bytes, u64 size, u32 width, 
   }
 }
 
+// Unpack a run and map each value.
+template <class Group, class Map, class T>
+PQ_HD void map_run(const Group& group, const u8* bytes, u64 size, u32 width, u64 count,
+                   const Map& map, T* out) {
+  for (u64 i = group.rank(); i < count; i += group.size()) {
+    out[i] = map(unpack_one(bytes, size, width, i));
+  }
+}
+
+// Unpack differences and sum them up: each value is the one before it plus `base` plus what is
+// packed, the first one's before it `last`. Wraps around. Gives the last value.
+template <class Group, class T>
+PQ_HD T sum_run(const Group& group, const u8* bytes, u64 size, u32 width, u64 count, T base, T last,
+                T* out) {
+  for (u64 first = 0; first < count; first += group.size()) {
+    const u64 i = first + group.rank();
+    const T packed = static_cast<T>(unpack_one(bytes, size, width, i));
+    const T difference = i < count ? static_cast<T>(base + packed) : T{0};
+    const T ahead = group.exclusive_sum(difference);
+    if (i < count) out[i] = static_cast<T>(last + ahead + difference);
+    last = static_cast<T>(last + group.sum(difference));
+  }
+  return last;
+}
+
 // Fill: `count` times the same value.
 template <class Group, class T>
 PQ_HD void fill_run(const Group& group, T value, u64 count, T* out) {

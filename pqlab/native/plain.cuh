@@ -62,17 +62,19 @@ PQ_HD StatusWord walk_byte_arrays(const Group& group, const u8* bytes, u64 size,
   return bad == count ? STATUS_OK : status_word(refused, bad);
 }
 
-// BYTE_ARRAY to views; `text`: every value must be UTF-8.
-template <class Group>
-PQ_HD StatusWord plain_byte_arrays(const Group& group, const u8* bytes, u64 size, u64 count,
-                                   bool text, ViewPlace place, View* out) {
-  auto use = [=](u64 i, const u8* value, u32 length, u64 readable) {
+// Use: BYTE_ARRAY to views of values that stand from `bytes` on; `text`: each must be UTF-8.
+struct ViewsOut {
+  const u8* bytes;
+  bool text;
+  ViewPlace place;
+  View* out;
+
+  PQ_HD bool operator()(u64 i, const u8* value, u32 length, u64 readable) const {
     const u32 offset = place.offset + static_cast<u32>(value - bytes);
     out[i] = make_view(value, length, readable, place.buffer, offset);
     return !text || utf8_valid_up_to(value, length, readable) == length;
-  };
-  return walk_byte_arrays(group, bytes, size, count, Status::UTF8, use);
-}
+  }
+};
 
 // FIXED_LEN_BYTE_ARRAY to views.
 template <class Group>

@@ -34,6 +34,14 @@ PQ_HD u64 utf8_valid_up_to(const u8* bytes, u64 size, u64 readable) {
   constexpr u64 HIGH_BITS = 0x8080808080808080ull;
   u64 at = 0;
   while (at < size) {
+    if (at + 32 <= size) {
+      const u8* p = bytes + at;
+      const u64 all = load<u64>(p) | load<u64>(p + 8) | load<u64>(p + 16) | load<u64>(p + 24);
+      if ((all & HIGH_BITS) == 0) {
+        at += 32;
+        continue;
+      }
+    }
     if (at + 8 <= readable) {
       const u64 left = size - at;
       const u64 mask = left >= 8 ? HIGH_BITS : HIGH_BITS & low_bits(static_cast<u32>(left) * 8);

@@ -13,10 +13,11 @@ from pqlab import text
 from pqlab.errors import CorruptError, SelectionError, UnsupportedError, placed
 from pqlab.footer.metadata import FileMetaData
 from pqlab.footer.page_headers import HEADER_WINDOW_BYTES
+from pqlab.footer.writers import prefixes_reach_back
 from pqlab.limits import DEFAULT_LIMITS, Limits
 from pqlab.plan.chunks import chunk_ranges
 from pqlab.plan.coalesce import coalesce
-from pqlab.plan.memory import estimate
+from pqlab.plan.memory import DELTA_BYTE_ARRAY, estimate
 from pqlab.plan.picks import ordinals
 from pqlab.plan.plan import ChunkPlan, PageRun, Plan, RowGroupPlan
 from pqlab.plan.policy import IOPolicy
@@ -234,11 +235,15 @@ def _chunks(
     num_rows = int(metadata.row_groups.num_rows[row_group])
     whole = length(rows) == num_rows
     ranges = chunk_ranges(metadata, row_group, leaves)
-    counts = metadata.chunks.num_data_pages[row_group * metadata.num_leaves + np.array(leaves, int)]
-    for leaf, chunk_range, count in zip(leaves, ranges, counts.tolist(), strict=True):
+    at = row_group * metadata.num_leaves + np.array(leaves, int)
+    counts = metadata.chunks.num_data_pages[at]
+    linked = _need_pages_before(metadata, at)
+    for leaf, chunk_range, count, all_pages in zip(
+        leaves, ranges, counts.tolist(), linked.tolist(), strict=True
+    ):
         known = _known_rows(metadata, pages, row_group, leaf)
-        if known is not None and known.bounds[-1] < rows[-1][1]:
-            known = None  # a walk that stopped before these rows
+        if known is not None and (all_pages or known.bounds[-1] < rows[-1][1]):
+            known = None  # a walk that stopped before these rows, or pages that need others
         runs: tuple[PageRun, ...] = ()
         if known is not None and not whole:
             with placed(row_group=row_group, column=metadata.leaves[leaf].column):
@@ -247,6 +252,17 @@ def _chunks(
             num_pages = count or -1 if known is None else len(known.pages)
             runs = (PageRun(*chunk_range, 0, 0, num_pages),)
         yield ChunkPlan(row_group, leaf, runs, known is not None and not whole)
+
+
+def _need_pages_before(
+    metadata: FileMetaData, rows: npt.NDArray[np.int64]
+) -> npt.NDArray[np.bool_]:
+    """Whether a page of these chunks may need the values of the one before it."""
+    if not prefixes_reach_back(metadata.created_by):
+        return np.zeros(len(rows), np.bool_)
+    encodings = metadata.chunks.encodings[rows].astype(np.int64)
+    linked: npt.NDArray[np.bool_] = (encodings & DELTA_BYTE_ARRAY) != 0
+    return linked
 
 
 def _known_rows(

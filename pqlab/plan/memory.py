@@ -27,7 +27,7 @@ _WIDTH = {
 _DECIMAL_BYTES = 16
 _INLINE_BYTES = 12  # a view holds values up to this length in itself
 _OFFSET_BYTES = 8
-_DELTA_BYTE_ARRAY = 1 << 7  # in ChunkTable.encodings
+DELTA_BYTE_ARRAY = 1 << 7  # in ChunkTable.encodings
 
 
 class Estimate(NamedTuple):
@@ -72,7 +72,7 @@ def _bytes_behind_views(
 ) -> tuple[npt.NDArray[np.float64], str]:
     chunks = metadata.chunks
     sizes = np.maximum(chunks.total_uncompressed_size[rows].astype(np.float64), 0)
-    unfolds = (chunks.encodings[rows].astype(np.int64) & _DELTA_BYTE_ARRAY) != 0
+    unfolds = (chunks.encodings[rows].astype(np.int64) & DELTA_BYTE_ARRAY) != 0
     if not unfolds.any():
         return sizes, "uncompressed sizes"
     stated = metadata.size_statistics(rows[unfolds]).unencoded_byte_array_data_bytes

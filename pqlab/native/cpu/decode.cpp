@@ -44,8 +44,7 @@ ColumnSpec column_spec(nb::handle item) {
   ColumnSpec column{nb::cast<i32>(t[0]),
                     {kind_of(nb::cast<std::string>(t[1])), nb::cast<u32>(t[2])},
                     nb::cast<u32>(t[3])};
-  const Kind kind = column.type.kind;
-  const bool fixed = kind == Kind::COPY || kind == Kind::DECIMAL_FIXED || kind == Kind::FIXED_BYTES;
+  const bool fixed = column.type.copies() || is_fixed(column.type.kind);
   if (fixed && column.type.width == 0) {
     Error error(ErrorKind::Corrupt, "values of no bytes", "SchemaElement.type_length");
     error.leaf = column.leaf;
@@ -124,13 +123,15 @@ void run(Read& read) {
 
 nb::tuple decode(const nb::list& columns, const nb::list& chunks, const nb::list& ranges,
                  i64 num_rows, u32 workers, bool verify_checksums, bool trace,
-                 bool is_compressed_is_wrong, i64 page_bytes, i64 read_bytes) {
+                 bool is_compressed_is_wrong, bool prefixes_reach_back, i64 page_bytes,
+                 i64 read_bytes) {
   ReadSpec spec;
   spec.num_rows = num_rows;
   spec.workers = std::clamp(workers, 1u, MAX_WORKERS);
   spec.verify_checksums = verify_checksums;
   spec.trace = trace;
   spec.is_compressed_is_wrong = is_compressed_is_wrong;
+  spec.prefixes_reach_back = prefixes_reach_back;
   spec.max_page_bytes = page_bytes;
   spec.max_read_bytes = read_bytes;
   for (nb::handle item : columns) spec.columns.push_back(column_spec(item));
@@ -171,7 +172,8 @@ nb::tuple decode_dictionary_page(nb::handle column, const nb::tuple& chunk, i64 
 void bind_decode(nb::module_& m) {
   m.def("decode", &decode, nb::arg("columns"), nb::arg("chunks"), nb::arg("ranges"), nb::kw_only(),
         nb::arg("num_rows"), nb::arg("workers"), nb::arg("verify_checksums"), nb::arg("trace"),
-        nb::arg("is_compressed_is_wrong"), nb::arg("page_bytes"), nb::arg("read_bytes"),
+        nb::arg("is_compressed_is_wrong"), nb::arg("prefixes_reach_back"), nb::arg("page_bytes"),
+        nb::arg("read_bytes"),
         "Decode the pages of one read; pqlab/cpu/engine.py says what goes in and comes out.");
   m.def("decode_dictionary_page", &decode_dictionary_page, nb::arg("column"), nb::arg("chunk"),
         nb::kw_only(), nb::arg("page_bytes"), nb::arg("read_bytes"));

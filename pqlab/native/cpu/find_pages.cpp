@@ -34,6 +34,11 @@ bool is_dictionary_encoding(i8 encoding) {
   return known == Encoding::PLAIN_DICTIONARY || known == Encoding::RLE_DICTIONARY;
 }
 
+bool has_prefixes(const Page& page) {
+  return page.type != PageType::DICTIONARY_PAGE &&
+         static_cast<Encoding>(page.encoding) == Encoding::DELTA_BYTE_ARRAY;
+}
+
 }  // namespace
 
 bool reads_encoding(PageType page_type, i8 code, Kind kind) {
@@ -41,9 +46,20 @@ bool reads_encoding(PageType page_type, i8 code, Kind kind) {
   if (page_type == PageType::DICTIONARY_PAGE) {
     return encoding == Encoding::PLAIN || encoding == Encoding::PLAIN_DICTIONARY;
   }
-  if (encoding == Encoding::RLE) return kind == Kind::BITS || kind == Kind::NOTHING;
-  if (encoding == Encoding::BYTE_STREAM_SPLIT) return has_byte_streams(kind);
-  return encoding == Encoding::PLAIN || is_dictionary_encoding(code);
+  const bool any = kind == Kind::NOTHING;  // no value is looked at
+  const bool floating = kind == Kind::FLOATING;
+  switch (encoding) {
+    case Encoding::PLAIN:
+    case Encoding::PLAIN_DICTIONARY:
+    case Encoding::RLE_DICTIONARY: return true;
+    case Encoding::RLE: return any || kind == Kind::BITS;
+    case Encoding::DELTA_BINARY_PACKED: return any || is_integer(kind);
+    case Encoding::DELTA_LENGTH_BYTE_ARRAY: return any || is_byte_array(kind);
+    case Encoding::DELTA_BYTE_ARRAY: return any || is_byte_array(kind) || is_fixed(kind);
+    case Encoding::BYTE_STREAM_SPLIT: return any || is_integer(kind) || is_fixed(kind) || floating;
+    case Encoding::ALP: return any || floating;
+    default: return false;
+  }
 }
 
 bool reads_codec(i32 codec) {
@@ -139,7 +155,7 @@ class ChunkWalk {
       next_row_ = page.first_row + page.num_values;
       if (next_row_ > chunk_.num_rows) disagree();
       const i64 rows = wanted_rows(page);
-      if (rows == 0) return;
+      if (rows == 0 && !(spec_.prefixes_reach_back && has_prefixes(page))) return;
       found_ += rows;
       uses_dictionary_ |= is_dictionary_encoding(page.encoding);
     }
@@ -149,7 +165,7 @@ class ChunkWalk {
     const bool keeps = column.type.views() && !(page.type != PageType::DICTIONARY_PAGE &&
                                                 is_dictionary_encoding(page.encoding));
     auto& buffers = read_.columns[chunk_.column].num_view_buffers;
-    tasks_.push_back({ordinal_, page, &run, body, keeps ? buffers++ : 0});
+    tasks_.push_back({ordinal_, page, &run, body, keeps ? buffers++ : 0, 0, 0});
   }
 
   i64 wanted_rows(const Page& page) const {
@@ -181,13 +197,8 @@ class ChunkWalk {
 
   void check_size(const Page& page) const {
     if (page.uncompressed_page_size <= spec_.max_page_bytes) return;
-    Error error(
-        ErrorKind::Limit,
-        "a page of " + std::to_string(page.uncompressed_page_size) +
-            " bytes is above the limit page_bytes = " + std::to_string(spec_.max_page_bytes),
-        "PageHeader.uncompressed_page_size");
-    error.hint = "If you trust the file, pass limits=pqlab.Limits(page_bytes=" +
-                 std::to_string(page.uncompressed_page_size) + ")";
+    Error error = page_bytes_error(static_cast<u64>(page.uncompressed_page_size), spec_);
+    error.field = "PageHeader.uncompressed_page_size";
     throw placed(std::move(error), &page);
   }
 
@@ -226,6 +237,22 @@ class ChunkWalk {
   bool uses_dictionary_ = false;
 };
 
+// Numbers the pages with prefixes, each after the page of its chunk that they may reach into.
+void number_last_values(Read& read) {
+  std::vector<const PageTask*> before(read.spec.chunks.size());
+  u32 count = 0;
+  for (PageTask& task : read.tasks) {
+    if (!has_prefixes(task.page)) continue;
+    task.last_value = ++count;
+    const PageTask* last = before[task.chunk];
+    if (last != nullptr && last->page.page + 1 == task.page.page) {
+      task.value_before = last->last_value;
+    }
+    before[task.chunk] = &task;
+  }
+  read.last_values = std::vector<LastValue>(count + 1);
+}
+
 }  // namespace
 
 // Dictionaries are decoded a few chunks ahead of the pages that need them, so that no worker waits.
@@ -252,6 +279,7 @@ void find_pages(Read& read) {
       chunks[i - AHEAD] = {};
     }
   }
+  if (read.spec.prefixes_reach_back) number_last_values(read);
 }
 
 void find_dictionary(Read& read) {

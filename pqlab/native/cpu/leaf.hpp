@@ -70,17 +70,58 @@ inline void for_each(const u8* bytes, u64 size, u32 width, u64 count, Use&& use)
   }
 }
 
+// Calls use(ordinal, value) for values of more than 32 bits.
+template <class Use>
+inline void for_each_wide(const u8* bytes, u64 size, u32 width, u64 count, Use&& use) {
+  u64 i = 0;
+  if (width <= 57) {  // with up to 7 bits before it, within one word
+    for (u64 bit = 0; i < count && (bit >> 3) + sizeof(u64) <= size; ++i, bit += width) {
+      use(i, load<u64>(bytes + (bit >> 3)) >> (bit & 7) & low_bits(width));
+    }
+  }
+  for (; i < count; ++i) use(i, unpack_one(bytes, size, width, i));
+}
+
 }  // namespace tile
 
-template <class T>
-inline void unpack_run(const CpuThread&, const u8* bytes, u64 size, u32 width, u64 count, T* out) {
+template <class Map, class T>
+inline void map_run(const CpuThread&, const u8* bytes, u64 size, u32 width, u64 count,
+                    const Map& map, T* out) {
   if (width > 32) {
-    for (u64 i = 0; i < count; ++i) out[i] = static_cast<T>(unpack_one(bytes, size, width, i));
+    tile::for_each_wide(bytes, size, width, count,
+                        [&](u64 at, u64 value) { out[at] = map(value); });
     return;
   }
-  tile::for_each(bytes, size, width, count, [out](u64 at, const u32* values, u32 n) {
-    for (u32 i = 0; i < n; ++i) out[at + i] = static_cast<T>(values[i]);
+  tile::for_each(bytes, size, width, count, [&](u64 at, const u32* values, u32 n) {
+    for (u32 i = 0; i < n; ++i) out[at + i] = map(values[i]);
   });
+}
+
+template <class T>
+inline void unpack_run(const CpuThread& thread, const u8* bytes, u64 size, u32 width, u64 count,
+                       T* out) {
+  map_run(thread, bytes, size, width, count, [](u64 value) { return static_cast<T>(value); }, out);
+}
+
+template <class T>
+inline T sum_run(const CpuThread&, const u8* bytes, u64 size, u32 width, u64 count, T base, T last,
+                 T* out) {
+  if (width == 0) {
+    for (u64 i = 0; i < count; ++i) out[i] = static_cast<T>(last + base * static_cast<T>(i + 1));
+    return static_cast<T>(last + base * static_cast<T>(count));
+  }
+  if (width > 32) {
+    tile::for_each_wide(bytes, size, width, count, [&](u64 at, u64 value) {
+      out[at] = last = static_cast<T>(last + base + value);
+    });
+    return last;
+  }
+  tile::for_each(bytes, size, width, count, [&](u64 at, const u32* values, u32 n) {
+    T differences[tile::SIZE];
+    for (u32 i = 0; i < tile::SIZE; ++i) differences[i] = static_cast<T>(base + values[i]);
+    for (u32 i = 0; i < n; ++i) out[at + i] = last = static_cast<T>(last + differences[i]);
+  });
+  return last;
 }
 
 template <class T>
@@ -158,7 +199,7 @@ inline void copy_run(const CpuThread&, const u8* from, u64 count, u8* out) {
 inline void copy_literal(const CpuThread&, const u8* from, u64 count, u64 readable, u64 room,
                          u8* out) {
   if (count <= 16 && readable >= 16 && room >= 16) {
-    std::memcpy(out, from, 16);
+    std::memmove(out, from, 16);  // the bytes beyond may overlap
   } else if (count != 0) {
     std::memcpy(out, from, count);
   }

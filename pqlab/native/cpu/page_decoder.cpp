@@ -32,10 +32,6 @@ std::string hex(u32 value) {
   throw error;
 }
 
-void check(StatusWord word, const ValueType& type) {
-  if (word != STATUS_OK) throw_value_error(word, type);
-}
-
 void check_levels(StatusWord word) {
   if (word != STATUS_OK) throw error_of(word, "definition level");
 }
@@ -57,13 +53,13 @@ void for_each_piece(const ReadSpec& spec, const PageTask& task, Use&& use) {
 
 }  // namespace
 
-// What a page holds once decompressed.
-struct PageDecoder::Body {
-  const u8* levels = nullptr;  // definition levels of a v2 page
-  u64 levels_size = 0;
-  const u8* values = nullptr;  // of a v1 page at first: levels, then values
-  u64 values_size = 0;
-};
+void check(StatusWord word, const ValueType& type) {
+  if (word != STATUS_OK) throw_value_error(word, type);
+}
+
+void drop_if_unused(ViewBuffer* kept, const u8* views, u64 count) {
+  if (kept != nullptr && !any_view_outside(views, count)) *kept = {};
+}
 
 PageDecoder& PageDecoder::of_this_thread() {
   static thread_local PageDecoder decoder;
@@ -138,6 +134,8 @@ void PageDecoder::decode(Read& read, const PageTask& task, i32 worker) {
     check_checksum(task);
     if (task.page.type == PageType::DICTIONARY_PAGE) {
       decode_dictionary_page(task);
+    } else if (task.last_value != 0) {
+      decode_page_with_last_value(task);
     } else {
       decode_data_page(task);
     }
@@ -148,7 +146,7 @@ void PageDecoder::decode(Read& read, const PageTask& task, i32 worker) {
     error.page = task.page.page;
     throw;
   }
-  for (Buffer* scratch : {&page_, &validity_, &dense_, &bytes_, &values_}) {
+  for (Buffer* scratch : {&page_, &validity_, &dense_, &bytes_, &lengths_, &values_}) {
     if (scratch->size() > KEPT_SCRATCH_BYTES) *scratch = Buffer();
   }
 }
@@ -224,7 +222,7 @@ void PageDecoder::decode_dictionary_page(const PageTask& task) {
     check(decode_entries(type, body.values, body.values_size, count, place,
                          dictionary.entries.data()),
           type);
-    if (kept != nullptr && !any_view_outside(dictionary.entries.data(), count)) *kept = {};
+    drop_if_unused(kept, dictionary.entries.data(), count);
     dictionary.num_entries = count;
     record(task, Stage::DECODE, start, body.values_size, dictionary.entries.size());
   } catch (...) {
@@ -283,24 +281,32 @@ u64 PageDecoder::read_levels(const PageTask& task, Body& body) {
   return count_bits(validity, 0, count);
 }
 
-// Joined to PLAIN values first, in the output itself where those are what it holds.
+// Where values that are made PLAIN first go: to `out` itself, if those are what it holds.
+u8* PageDecoder::plain_target(const PageTask& task, u64 size, u8* out) {
+  if (column(task).type.copies()) return out;
+  ViewBuffer* kept = view_buffer(task);
+  if (kept == nullptr) return bytes_.reserve(size);
+  kept->owned = Buffer(size);
+  return kept->owned.data();
+}
+
+// PLAIN values in plain_target to `out`.
+void PageDecoder::finish_plain(const PageTask& task, const u8* plain, u64 size, u64 count,
+                               u8* out) {
+  if (plain == out) return;
+  const ValueType type = column(task).type;
+  check(decode_plain(type, plain, size, count, {task.view_buffer, 0}, out), type);
+  drop_if_unused(view_buffer(task), out, count);
+}
+
 void PageDecoder::decode_byte_streams(const PageTask& task, const Body& body, u64 count, u8* out) {
   const ValueType type = column(task).type;
   const u64 most = body.values_size / type.width;
   if (count > most) check(status_word(Status::TRUNCATED, most), type);
   const u64 size = count * type.width;
-  ViewBuffer* kept = view_buffer(task);
-  u8* joined = out;
-  if (kept != nullptr) {
-    kept->owned = Buffer(size);
-    joined = kept->owned.data();
-  } else if (type.kind != Kind::COPY) {
-    joined = bytes_.reserve(size);
-  }
-  check(join_streams(type, body.values, body.values_size, count, joined), type);
-  if (joined == out) return;
-  check(decode_plain(type, joined, size, count, {task.view_buffer, 0}, out), type);
-  if (kept != nullptr && !any_view_outside(out, count)) *kept = {};
+  u8* plain = plain_target(task, size, out);
+  check(join_streams(type, body.values, body.values_size, count, plain), type);
+  finish_plain(task, plain, size, count, out);
 }
 
 void PageDecoder::decode_values(const PageTask& task, const Body& body, u64 count, u8* out) {
@@ -314,10 +320,14 @@ void PageDecoder::decode_values(const PageTask& task, const Body& body, u64 coun
       ViewBuffer* kept = view_buffer(task);
       const ViewPlace place = place_of(task, kept, body);
       check(decode_plain(type, body.values, body.values_size, count, place, out), type);
-      if (kept != nullptr && !any_view_outside(out, count)) *kept = {};
+      drop_if_unused(kept, out, count);
       return;
     }
     case Encoding::BYTE_STREAM_SPLIT: return decode_byte_streams(task, body, count, out);
+    case Encoding::DELTA_BINARY_PACKED:
+    case Encoding::ALP: return decode_numbers(task, body, count, out);
+    case Encoding::DELTA_LENGTH_BYTE_ARRAY: return decode_delta_lengths(task, body, count, out);
+    case Encoding::DELTA_BYTE_ARRAY: return decode_prefixes(task, body, count, out);
     case Encoding::RLE:
       check(decode_rle_booleans(body.values, body.values_size, count, out), type);
       return;
@@ -368,10 +378,12 @@ void PageDecoder::decode_data_page(const PageTask& task) {
   const ValueType type = spec.type;
   const u64 count = static_cast<u64>(task.page.num_values);
   u8* whole = whole_target(task);
-  const bool direct = whole != nullptr && type.kind == Kind::COPY && encoding == Encoding::PLAIN &&
+  const bool direct = whole != nullptr && type.copies() && encoding == Encoding::PLAIN &&
                       spec.max_definition_level == 0 &&
                       count * type.width == static_cast<u64>(task.page.uncompressed_page_size);
-  ViewBuffer* kept = encoding == Encoding::PLAIN ? view_buffer(task) : nullptr;
+  const bool points_into_body =
+      encoding == Encoding::PLAIN || encoding == Encoding::DELTA_LENGTH_BYTE_ARRAY;
+  ViewBuffer* kept = points_into_body ? view_buffer(task) : nullptr;
   Body body = open(task, kept != nullptr ? kept->owned : page_, direct ? whole : nullptr);
   const u64 valid = read_levels(task, body);
   const i64 start = now();

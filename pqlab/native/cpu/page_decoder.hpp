@@ -6,6 +6,12 @@
 
 namespace pq {
 
+// Throws what is wrong with a page's values.
+void check(StatusWord word, const ValueType& type);
+
+// Forgets a buffer that none of the views points into.
+void drop_if_unused(ViewBuffer* kept, const u8* views, u64 count);
+
 class PageDecoder {
  public:
   // Decode a task's page into the read's columns. Throws Error with the page's place.
@@ -15,14 +21,28 @@ class PageDecoder {
   static PageDecoder& of_this_thread();
 
  private:
-  struct Body;
+  // What a page holds once decompressed.
+  struct Body {
+    const u8* levels = nullptr;  // definition levels of a v2 page
+    u64 levels_size = 0;
+    const u8* values = nullptr;  // of a v1 page at first: levels, then values
+    u64 values_size = 0;
+  };
 
   void decode_dictionary_page(const PageTask& task);
+  void decode_page_with_last_value(const PageTask& task);
   void decode_data_page(const PageTask& task);
   Body open(const PageTask& task, Buffer& page, u8* direct);
   u64 read_levels(const PageTask& task, Body& body);
   void decode_values(const PageTask& task, const Body& body, u64 count, u8* out);
   void decode_byte_streams(const PageTask& task, const Body& body, u64 count, u8* out);
+  void decode_numbers(const PageTask& task, const Body& body, u64 count, u8* out);
+  void decode_delta_lengths(const PageTask& task, Body body, u64 count, u8* out);
+  void decode_prefixes(const PageTask& task, Body body, u64 count, u8* out);
+  void check_joined(const PageTask& task, u64 size);
+  std::string value_before(const PageTask& task);
+  u8* plain_target(const PageTask& task, u64 size, u8* out);
+  void finish_plain(const PageTask& task, const u8* plain, u64 size, u64 count, u8* out);
   bool wait_for_dictionary(const PageTask& task);
   void emit(const PageTask& task, const u8* values, u64 valid);
 
@@ -41,7 +61,8 @@ class PageDecoder {
   Buffer page_;      // decompressed
   Buffer validity_;  // of the page, bit 0 its first row
   Buffer dense_;     // its values without the nulls
-  Buffer bytes_;     // booleans from a dictionary; joined byte streams
+  Buffer bytes_;     // booleans from a dictionary; values made PLAIN
+  Buffer lengths_;   // of byte arrays
   Buffer values_;    // with them, where they do not go to the output as they are
 };
 

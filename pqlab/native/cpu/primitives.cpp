@@ -2,8 +2,10 @@
 // portable leaf primitives against those of a CPU thread.
 #include <cstring>
 
+#include "alp.cuh"
 #include "bindings.hpp"
 #include "bitmap.hpp"
+#include "delta_byte_array.cuh"
 #include "dictionary.cuh"
 #include "levels.cuh"
 #include "memory.hpp"
@@ -56,6 +58,53 @@ nb::bytes indices(const Bytes& data, u64 count, const Bytes& dictionary, bool po
   return to_bytes(out);
 }
 
+// Calls use(T{}) with the unsigned integer of 4 or 8 bytes.
+template <class Use>
+auto with_width(u32 width, Use&& use) {
+  return width == sizeof(u32) ? use(u32{}) : use(u64{});
+}
+
+nb::tuple deltas(const Bytes& data, u32 width, u64 count, bool portable) {
+  Buffer out(count * width);
+  u64 used = 0;
+  check(with_group(portable, [&](auto group) {
+    return with_width(width, [&](auto example) {
+      auto* values = reinterpret_cast<decltype(example)*>(out.data());
+      return decode_deltas(group, data.data(), data.size(), count, values, used);
+    });
+  }));
+  return nb::make_tuple(to_bytes(out), used);
+}
+
+// Values of DELTA_BYTE_ARRAY, back to back.
+nb::bytes prefixed(const Bytes& prefixes, const Bytes& suffix_lengths, const Bytes& suffixes,
+                   const Bytes& before, u32 width, bool portable) {
+  const u64 count = prefixes.size() / sizeof(u32);
+  Buffer lengths(suffix_lengths.size());
+  copy_run(CpuThread{}, suffix_lengths.data(), suffix_lengths.size(), lengths.data());
+  const auto* takes = reinterpret_cast<const u32*>(prefixes.data());
+  auto* sizes = reinterpret_cast<u32*>(lengths.data());
+  return with_group(portable, [&](auto group) {
+    u64 total;
+    check(add_prefixes(group, takes, sizes, count, suffixes.size(), before.size(), width, total));
+    Buffer out(total);
+    join_prefixes(group, takes, sizes, count, suffixes.data(), suffixes.size(), before.data(),
+                  before.size(), out.data(), total);
+    return to_bytes(out);
+  });
+}
+
+nb::bytes alp(const Bytes& data, u32 width, u64 count, bool portable) {
+  Buffer out(count * width);
+  check(with_group(portable, [&](auto group) {
+    return width == sizeof(float) ? decode_alp(group, data.data(), data.size(), count,
+                                               reinterpret_cast<float*>(out.data()))
+                                  : decode_alp(group, data.data(), data.size(), count,
+                                               reinterpret_cast<double*>(out.data()));
+  }));
+  return to_bytes(out);
+}
+
 nb::bytes validity(const Bytes& data, u32 max_level, u64 count, bool bit_packed, bool portable) {
   Buffer out((count + 7) / 8, true);
   check(with_group(portable, [&](auto group) {
@@ -96,6 +145,9 @@ void bind_primitives(nb::module_& m) {
   p.def("unpack", &unpack, "u64 values of `width` bits each.");
   p.def("hybrid", &hybrid, "u32 values of the RLE/bit-packed hybrid.");
   p.def("indices", &indices, "Entries (a byte each) that a dictionary page's bytes name.");
+  p.def("deltas", &deltas, "Integers of `width` bytes, and the bytes that their deltas take.");
+  p.def("prefixed", &prefixed, "Values of DELTA_BYTE_ARRAY, back to back.");
+  p.def("alp", &alp, "Floating-point values of `width` bytes.");
   p.def("validity", &validity, "Validity bits from definition levels.");
   p.def("scattered", &scattered, "Bytes to where the bits are set.");
   p.def("merged", &merged);

@@ -14,7 +14,7 @@ u64 value_bytes(const ValueType& type, i64 rows) {
   return type.kind == Kind::BITS ? (count + 7) / 8 : count * type.stride();
 }
 
-void check_read_bytes(const Read& read) {
+void check_read_bytes(Read& read) {
   double total = 0;  // of any number of columns and pages: no overflow
   for (const ColumnSpec& column : read.spec.columns) {
     total += static_cast<double>(value_bytes(column.type, read.spec.num_rows));
@@ -24,14 +24,10 @@ void check_read_bytes(const Read& read) {
       total += task.page.uncompressed_page_size;
     }
   }
-  if (total <= static_cast<double>(read.spec.max_read_bytes)) return;
-  const std::string needed = std::to_string(static_cast<u64>(total));
-  Error error(ErrorKind::Limit, "the read decodes to " + needed +
-                                    " bytes, above the limit read_bytes = " +
-                                    std::to_string(read.spec.max_read_bytes));
-  error.hint = "If you trust the file, pass limits=pqlab.Limits(read_bytes=" + needed +
-               "); or select fewer rows or columns";
-  throw error;
+  read.decoded_bytes = static_cast<u64>(total);
+  if (total > static_cast<double>(read.spec.max_read_bytes)) {
+    throw read_bytes_error(read.decoded_bytes, read.spec);
+  }
 }
 
 void allocate(const ColumnSpec& column, i64 num_rows, ColumnOutput& output) {
@@ -43,6 +39,24 @@ void allocate(const ColumnSpec& column, i64 num_rows, ColumnOutput& output) {
 }
 
 }  // namespace
+
+Error page_bytes_error(u64 needed, const ReadSpec& spec) {
+  const std::string bytes = std::to_string(needed);
+  Error error(ErrorKind::Limit, "a page of " + bytes + " bytes is above the limit page_bytes = " +
+                                    std::to_string(spec.max_page_bytes));
+  error.hint = "If you trust the file, pass limits=pqlab.Limits(page_bytes=" + bytes + ")";
+  return error;
+}
+
+Error read_bytes_error(u64 needed, const ReadSpec& spec) {
+  const std::string bytes = std::to_string(needed);
+  Error error(ErrorKind::Limit,
+              "the read decodes to " + bytes +
+                  " bytes, above the limit read_bytes = " + std::to_string(spec.max_read_bytes));
+  error.hint = "If you trust the file, pass limits=pqlab.Limits(read_bytes=" + bytes +
+               "); or select fewer rows or columns";
+  return error;
+}
 
 Read::Read(const ReadSpec& spec_)
     : spec(spec_),

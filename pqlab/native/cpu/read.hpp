@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "event.cuh"
@@ -73,6 +74,7 @@ struct ReadSpec {
   bool verify_checksums = false;
   bool trace = false;
   bool is_compressed_is_wrong = false;  // DataPageHeaderV2.is_compressed: the writer left it false
+  bool prefixes_reach_back = false;     // DELTA_BYTE_ARRAY's, into the page before (PARQUET-246)
   i64 max_page_bytes = 0;               // limits: of a page, uncompressed
   i64 max_read_bytes = 0;               // of all that is decoded
 };
@@ -100,6 +102,9 @@ struct PageTask {
   const FileRun* run;
   const u8* body;
   u32 view_buffer;  // of the column; its own, where views may point into the page
+  // In Read::last_values: the page's own, and that of the page before; 0: none.
+  u32 last_value;
+  u32 value_before;
 
   u64 body_bytes() const { return static_cast<u64>(page.total_bytes - page.header_bytes); }
 };
@@ -114,17 +119,32 @@ struct Dictionary {
   u64 num_entries = 0;
 };
 
+// The last value of a page in DELTA_BYTE_ARRAY, where the page after it may need that.
+struct LastValue {
+  enum class State : u8 { PENDING, READY, FAILED };
+
+  std::atomic<State> state{State::PENDING};
+  std::string value;
+};
+
 struct Read {
   const ReadSpec& spec;
   std::vector<ColumnOutput> columns;
   std::vector<Dictionary> dictionaries;    // of the chunks
   std::vector<PageTask> tasks;             // dictionaries before the pages that use them
   std::vector<std::vector<Event>> events;  // of the workers
-  std::mutex mutex;                        // of dictionaries' states, for those that wait
+  std::vector<LastValue> last_values;      // from 1 on
+  std::atomic<u64> decoded_bytes{0};       // as ReadSpec::max_read_bytes counts them
+  std::mutex mutex;                        // of the states above, for those that wait
   std::condition_variable dictionary_done;
+  std::condition_variable last_value_done;
 
   explicit Read(const ReadSpec& spec_);
 };
+
+// The errors for what is above ReadSpec's limits.
+Error page_bytes_error(u64 needed, const ReadSpec& spec);
+Error read_bytes_error(u64 needed, const ReadSpec& spec);
 
 // What is read, by the specification's codes; all else is refused.
 bool reads_encoding(PageType page_type, i8 encoding, Kind kind);

@@ -22,6 +22,15 @@ inline const char* describe(Status status) {
     case Status::BLOCK_TOO_LONG: return "decompresses to more bytes than the page header says";
     case Status::BLOCK_TOO_SHORT: return "decompresses to fewer bytes than the page header says";
     case Status::NOT_NULL: return "a column of type UNKNOWN, which is always null, holds a value";
+    case Status::DELTA_HEADER:
+      return "a delta header has a number or a block size that the format does not allow";
+    case Status::DELTA_WIDTH: return "a mini-block of deltas is wider than its type";
+    case Status::PREFIX: return "a prefix is longer than the value before it";
+    case Status::FIXED_LENGTH: return "a value does not have the length that the schema says";
+    case Status::ALP_HEADER:
+      return "an ALP header has a mode, a size or an offset that the format does not allow";
+    case Status::ALP_VECTOR:
+      return "an ALP vector has an exponent, a width or a position that the format does not allow";
   }
   return "unknown status";
 }

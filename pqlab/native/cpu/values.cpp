@@ -3,8 +3,10 @@
 #include <array>
 #include <utility>
 
+#include "alp.cuh"
 #include "byte_stream_split.cuh"
 #include "convert.cuh"
+#include "delta_byte_array.cuh"
 #include "dictionary.cuh"
 #include "error.hpp"
 #include "leaf.hpp"
@@ -41,17 +43,21 @@ StatusWord convert(const u8* bytes, u64 size, u64 count, const Convert& how, u8*
                        reinterpret_cast<typename Convert::Out*>(out));
 }
 
-StatusWord decimals(const u8* bytes, u64 size, u64 count, u8* out) {
-  auto* values = reinterpret_cast<Int128*>(out);
-  auto use = [values](u64 i, const u8* value, u32 length, u64) {
-    return decimal_from_bytes(value, length, values[i]);
-  };
-  return walk_byte_arrays(GROUP, bytes, size, count, Status::RANGE, use);
+// Calls walk(what a value that is refused is called, what takes a value) for a kind of BYTE_ARRAY.
+template <class Walk>
+StatusWord with_byte_arrays(Kind kind, const u8* bytes, ViewPlace place, u8* out, Walk&& walk) {
+  if (kind == Kind::DECIMAL_BYTES) {
+    return walk(Status::RANGE, DecimalsOut{reinterpret_cast<Int128*>(out)});
+  }
+  return walk(Status::UTF8,
+              ViewsOut{bytes, kind == Kind::TEXT, place, reinterpret_cast<View*>(out)});
 }
 
-constexpr std::array<std::pair<const char*, Kind>, 19> NAMES = {{
+constexpr std::array<std::pair<const char*, Kind>, 21> NAMES = {{
     {"BITS", Kind::BITS},
     {"COPY", Kind::COPY},
+    {"FLOATING", Kind::FLOATING},
+    {"FIXED", Kind::FIXED},
     {"INT8", Kind::INT8},
     {"UINT8", Kind::UINT8},
     {"INT16", Kind::INT16},
@@ -85,6 +91,8 @@ u32 ValueType::stride() const {
     case Kind::BITS:
     case Kind::NOTHING: return 0;
     case Kind::COPY:
+    case Kind::FLOATING:
+    case Kind::FIXED:
     case Kind::TIME_MS:
     case Kind::TIME_US:
     case Kind::TIME_NS: return width;
@@ -104,16 +112,28 @@ u64 max_plain_values(ValueType type, u64 size) {
   return size / (type.width != 0 ? type.width : sizeof(u32));  // a byte array's length, at least
 }
 
-bool has_byte_streams(Kind kind) {
+bool is_integer(Kind kind) {
   switch (kind) {
-    case Kind::BITS:
-    case Kind::INT96_NS:
-    case Kind::INT96_US:
-    case Kind::DECIMAL_BYTES:
-    case Kind::BYTES:
-    case Kind::TEXT: return false;
-    default: return true;
+    case Kind::COPY:
+    case Kind::INT8:
+    case Kind::UINT8:
+    case Kind::INT16:
+    case Kind::UINT16:
+    case Kind::TIME_MS:
+    case Kind::TIME_US:
+    case Kind::TIME_NS:
+    case Kind::DECIMAL_INT32:
+    case Kind::DECIMAL_INT64: return true;
+    default: return false;
   }
+}
+
+bool is_fixed(Kind kind) {
+  return kind == Kind::FIXED || kind == Kind::DECIMAL_FIXED || kind == Kind::FIXED_BYTES;
+}
+
+bool is_byte_array(Kind kind) {
+  return kind == Kind::DECIMAL_BYTES || kind == Kind::BYTES || kind == Kind::TEXT;
 }
 
 StatusWord join_streams(ValueType type, const u8* bytes, u64 size, u64 count, u8* out) {
@@ -125,12 +145,57 @@ StatusWord join_streams(ValueType type, const u8* bytes, u64 size, u64 count, u8
   }
 }
 
+StatusWord sum_deltas(ValueType type, const u8* bytes, u64 size, u64 count, u8* out) {
+  u64 used;
+  return type.width == sizeof(u32)
+             ? decode_deltas(GROUP, bytes, size, count, reinterpret_cast<u32*>(out), used)
+             : decode_deltas(GROUP, bytes, size, count, reinterpret_cast<u64*>(out), used);
+}
+
+StatusWord scale_alp(ValueType type, const u8* bytes, u64 size, u64 count, u8* out) {
+  return type.width == sizeof(float)
+             ? decode_alp(GROUP, bytes, size, count, reinterpret_cast<float*>(out))
+             : decode_alp(GROUP, bytes, size, count, reinterpret_cast<double*>(out));
+}
+
+namespace {
+
+// Text that stands together is UTF-8 where all of it is and no value begins within a character:
+// that is quicker to see than value by value. False: look again, for the place.
+bool text_at_once(const u32* lengths, const u8* bytes, u64 size, u64 count, ViewPlace place,
+                  u8* out) {
+  const ViewsOut views{bytes, false, place, reinterpret_cast<View*>(out)};
+  bool within = false;
+  u64 end = 0;
+  auto use = [&](u64 i, const u8* value, u32 length, u64 readable) {
+    within |= length != 0 && utf8::continuation(value[0]);
+    end = static_cast<u64>(value - bytes) + length;
+    return views(i, value, length, readable);
+  };
+  const StatusWord word = walk_lengths(GROUP, lengths, bytes, size, count, Status::UTF8, use);
+  return word == STATUS_OK && !within && utf8_valid_up_to(bytes, end, size) == end;
+}
+
+}  // namespace
+
+StatusWord decode_lengths(ValueType type, const u32* lengths, const u8* bytes, u64 size, u64 count,
+                          ViewPlace place, u8* out) {
+  if (type.kind == Kind::TEXT && text_at_once(lengths, bytes, size, count, place, out)) {
+    return STATUS_OK;
+  }
+  return with_byte_arrays(type.kind, bytes, place, out, [&](Status refused, auto use) {
+    return walk_lengths(GROUP, lengths, bytes, size, count, refused, use);
+  });
+}
+
 StatusWord decode_plain(ValueType type, const u8* bytes, u64 size, u64 count, ViewPlace place,
                         u8* out) {
   auto* views = reinterpret_cast<View*>(out);
   switch (type.kind) {
     case Kind::BITS: return plain_bits(GROUP, bytes, size, count, out);
-    case Kind::COPY: return plain_copy(GROUP, bytes, size, count, type.width, out);
+    case Kind::COPY:
+    case Kind::FLOATING:
+    case Kind::FIXED: return plain_copy(GROUP, bytes, size, count, type.width, out);
     case Kind::INT8: return convert(bytes, size, count, NarrowInteger<i8>{}, out);
     case Kind::UINT8: return convert(bytes, size, count, NarrowInteger<u8>{}, out);
     case Kind::INT16: return convert(bytes, size, count, NarrowInteger<i16>{}, out);
@@ -144,9 +209,12 @@ StatusWord decode_plain(ValueType type, const u8* bytes, u64 size, u64 count, Vi
     case Kind::DECIMAL_INT32: return convert(bytes, size, count, DecimalInteger<i32>{}, out);
     case Kind::DECIMAL_INT64: return convert(bytes, size, count, DecimalInteger<i64>{}, out);
     case Kind::DECIMAL_FIXED: return convert(bytes, size, count, DecimalFixed{type.width}, out);
-    case Kind::DECIMAL_BYTES: return decimals(bytes, size, count, out);
-    case Kind::BYTES: return plain_byte_arrays(GROUP, bytes, size, count, false, place, views);
-    case Kind::TEXT: return plain_byte_arrays(GROUP, bytes, size, count, true, place, views);
+    case Kind::DECIMAL_BYTES:
+    case Kind::BYTES:
+    case Kind::TEXT:
+      return with_byte_arrays(type.kind, bytes, place, out, [&](Status refused, auto use) {
+        return walk_byte_arrays(GROUP, bytes, size, count, refused, use);
+      });
     case Kind::FIXED_BYTES:
       return plain_fixed_views(GROUP, bytes, size, count, type.width, place, views);
     case Kind::NOTHING: break;

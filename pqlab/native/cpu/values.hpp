@@ -9,9 +9,11 @@ namespace pq {
 
 // What PLAIN values of a column become. Python names them (pqlab/cpu/kinds.py).
 enum class Kind : u8 {
-  BITS,  // BOOLEAN: a bitmap
-  COPY,  // values of a fixed width, as they are
-  INT8,  // from INT32, as all to UINT16
+  BITS,      // BOOLEAN: a bitmap
+  COPY,      // INT32 and INT64, as they are
+  FLOATING,  // FLOAT and DOUBLE, as they are
+  FIXED,     // FIXED_LEN_BYTE_ARRAY, as it is
+  INT8,      // from INT32, as all to UINT16
   UINT8,
   INT16,
   UINT16,
@@ -37,15 +39,23 @@ struct ValueType {
   bool views() const {
     return kind == Kind::BYTES || kind == Kind::TEXT || kind == Kind::FIXED_BYTES;
   }
+  // Whether PLAIN values are what the output holds.
+  bool copies() const {
+    return kind == Kind::COPY || kind == Kind::FLOATING || kind == Kind::FIXED;
+  }
   // Bytes per value of the output; 0: BITS and NOTHING.
   u32 stride() const;
 };
 
-// Whether the encoding BYTE_STREAM_SPLIT is defined for such values.
-bool has_byte_streams(Kind kind);
+// Whether the values are INT32 or INT64, FIXED_LEN_BYTE_ARRAY, or BYTE_ARRAY.
+bool is_integer(Kind kind);
+bool is_fixed(Kind kind);
+bool is_byte_array(Kind kind);
 
-// BYTE_STREAM_SPLIT values as PLAIN ones, type.width bytes each.
+// BYTE_STREAM_SPLIT, DELTA_BINARY_PACKED or ALP values as PLAIN ones, type.width bytes each.
 StatusWord join_streams(ValueType type, const u8* bytes, u64 size, u64 count, u8* out);
+StatusWord sum_deltas(ValueType type, const u8* bytes, u64 size, u64 count, u8* out);
+StatusWord scale_alp(ValueType type, const u8* bytes, u64 size, u64 count, u8* out);
 
 // Most PLAIN values that so many bytes can hold: a bound before memory is taken for them.
 u64 max_plain_values(ValueType type, u64 size);
@@ -73,6 +83,10 @@ StatusWord decode_rle_booleans(const u8* bytes, u64 size, u64 count, u8* out);
 
 // Dense values to where the validity bits are set; between them zeros.
 void scatter(ValueType type, const u8* validity, u64 count, const u8* dense, u8* out);
+
+// Values back to back, whose lengths are known, as decode_plain would make them.
+StatusWord decode_lengths(ValueType type, const u32* lengths, const u8* bytes, u64 size, u64 count,
+                          ViewPlace place, u8* out);
 
 // Whether any of the views is longer than what stands in itself.
 bool any_view_outside(const u8* views, u64 count);

@@ -1,0 +1,113 @@
+// The part of the page decoder that decodes numbers made PLAIN, and byte arrays of the DELTA
+// encodings.
+#include "delta_byte_array.cuh"
+#include "leaf.hpp"
+#include "page_decoder.hpp"
+
+namespace pq {
+namespace {
+
+constexpr CpuThread GROUP{};
+constexpr u64 MAX_VIEW_OFFSET = 0x7fffffff;
+
+}  // namespace
+
+void PageDecoder::decode_numbers(const PageTask& task, const Body& body, u64 count, u8* out) {
+  const ValueType type = column(task).type;
+  const u64 size = count * type.width;
+  u8* plain = plain_target(task, size, out);
+  const bool alp = static_cast<Encoding>(task.page.encoding) == Encoding::ALP;
+  const auto decode = alp ? scale_alp : sum_deltas;
+  check(decode(type, body.values, body.values_size, count, plain), type);
+  finish_plain(task, plain, size, count, out);
+}
+
+void PageDecoder::decode_delta_lengths(const PageTask& task, Body body, u64 count, u8* out) {
+  const ValueType type = column(task).type;
+  auto* lengths = reinterpret_cast<u32*>(lengths_.reserve(count * sizeof(u32)));
+  u64 used;
+  check(decode_deltas(GROUP, body.values, body.values_size, count, lengths, used), type);
+  body.values += used;
+  body.values_size -= used;
+  ViewBuffer* kept = view_buffer(task);
+  const ViewPlace place = place_of(task, kept, body);
+  check(decode_lengths(type, lengths, body.values, body.values_size, count, place, out), type);
+  drop_if_unused(kept, out, count);
+}
+
+// A small page may hold prefixes of a very long value: what it unfolds to is bounded like pages.
+void PageDecoder::check_joined(const PageTask& task, u64 size) {
+  const ReadSpec& spec = read_->spec;
+  if (size > static_cast<u64>(spec.max_page_bytes)) throw page_bytes_error(size, spec);
+  if (!column(task).type.views()) return;
+  if (size > MAX_VIEW_OFFSET) {
+    throw Error(ErrorKind::Unsupported, "the page's values take " + std::to_string(size) +
+                                            " bytes, more than the offsets of views reach");
+  }
+  const u64 all = read_->decoded_bytes += size;
+  if (all > static_cast<u64>(spec.max_read_bytes)) throw read_bytes_error(all, spec);
+}
+
+// What the first prefix of a page may reach into.
+std::string PageDecoder::value_before(const PageTask& task) {
+  if (task.value_before == 0) return {};
+  const LastValue& before = read_->last_values[task.value_before];
+  if (before.state == LastValue::State::PENDING) {
+    const i64 start = now();
+    std::unique_lock<std::mutex> lock(read_->mutex);
+    read_->last_value_done.wait(lock, [&] { return before.state != LastValue::State::PENDING; });
+    lock.unlock();
+    record(task, Stage::WAIT, start, 0, 0);
+  }
+  return before.value;
+}
+
+void PageDecoder::decode_prefixes(const PageTask& task, Body body, u64 count, u8* out) {
+  const ValueType type = column(task).type;
+  const std::string before = value_before(task);
+  if (task.last_value != 0) read_->last_values[task.last_value].value = before;
+  if (count == 0) return;
+  auto* prefixes = reinterpret_cast<u32*>(lengths_.reserve(2 * count * sizeof(u32)));
+  u32* lengths = prefixes + count;
+  for (u32* numbers : {prefixes, lengths}) {
+    u64 used;
+    check(decode_deltas(GROUP, body.values, body.values_size, count, numbers, used), type);
+    body.values += used;
+    body.values_size -= used;
+  }
+  u64 size;
+  check(add_prefixes(GROUP, prefixes, lengths, count, body.values_size, before.size(), type.width,
+                     size),
+        type);
+  check_joined(task, size);
+  u8* plain = plain_target(task, size, out);
+  const auto* first = reinterpret_cast<const u8*>(before.data());
+  join_prefixes(GROUP, prefixes, lengths, count, body.values, body.values_size, first,
+                before.size(), plain, size);
+  if (task.last_value != 0) {
+    const u64 length = lengths[count - 1];
+    const auto* last = reinterpret_cast<const char*>(plain + size - length);
+    read_->last_values[task.last_value].value.assign(last, length);
+  }
+  if (type.width != 0) return finish_plain(task, plain, size, count, out);
+  check(decode_lengths(type, lengths, plain, size, count, {task.view_buffer, 0}, out), type);
+  drop_if_unused(view_buffer(task), out, count);
+}
+
+// The page after it waits, however this one ends.
+void PageDecoder::decode_page_with_last_value(const PageTask& task) {
+  const auto finish = [&](LastValue::State state) {
+    const std::lock_guard<std::mutex> lock(read_->mutex);
+    read_->last_values[task.last_value].state = state;
+    read_->last_value_done.notify_all();
+  };
+  try {
+    decode_data_page(task);
+  } catch (...) {
+    finish(LastValue::State::FAILED);
+    throw;
+  }
+  finish(LastValue::State::READY);
+}
+
+}  // namespace pq
