@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import (
@@ -192,13 +193,17 @@ class FileSelection:
 
     def _check_names(self) -> None:
         """Raise `SelectionError` if two root columns of one name are to go into a frame."""
-        nodes = self.file.metadata.leaves
-        roots: dict[str, int] = {}
+        metadata = self.file.metadata
+        # The element of a root column stands at or before its leaves'; the next one's behind them.
+        starts = [root.element for root in metadata.schema.children]
+        roots: dict[str, tuple[int, int]] = {}
         for leaf in self.narrowed.leaves:
-            first = roots.setdefault(nodes[leaf].path[0], leaf)
-            if first != leaf and len(nodes[leaf].path) == 1:
+            node = metadata.leaves[leaf]
+            root = bisect_right(starts, node.element)
+            first, first_root = roots.setdefault(node.path[0], (leaf, root))
+            if first_root != root:
                 raise SelectionError(
-                    f"a frame cannot have two columns {nodes[leaf].path[0]!r}: they are leaf "
+                    f"a frame cannot have two columns {node.path[0]!r}: they are leaf "
                     f"columns {first} and {leaf}",
                     hint="Select one of them by its ordinal, or read with to_arrow()",
                     file=self.file.name,

@@ -95,6 +95,7 @@ def read_columns(
 
 
 def read_table(data: bytes, leaves: Sequence[int] | None = None, **options: Any) -> pa.Table:
+    """`options`: of `read_columns`."""
     columns = read_columns(data, leaves, **options)
     return arrow.to_table(columns, columns[0].num_rows if columns else 0)
 

@@ -55,6 +55,7 @@ class Page:
     encoding: int = PLAIN
     dictionary: bool = False
     level_encoding: int = RLE
+    repetition_encoding: int = RLE
     uncompressed: int | None = None
     crc: int | None = None
     v2: dict[str, Any] | None = None  # fields of DataPageHeaderV2
@@ -92,7 +93,7 @@ class Page:
                 num_values=self.num_values,
                 encoding=self.encoding,
                 definition_level_encoding=self.level_encoding,
-                repetition_level_encoding=RLE,
+                repetition_level_encoding=self.repetition_encoding,
             )
         return thrift(header) + self.body
 

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from decoding import chunk_range, metadata_of, read_columns
+from decoding import chunk_range, metadata_of, read_columns, read_frame, read_table
 from delta_pages import AlpVector, alp, delta_byte_array
+from dremel import LIST, UTF8, Node, records_file
 from handmade import BIT_PACKED, RLE, Column, Page, file_of, packed, prefixed, repeated
 
 from pqlab.assemble.arrow import to_array, to_series
@@ -23,6 +24,7 @@ from pqlab.errors import PqlabError
 from pqlab.limits import Limits
 
 ROWS = 700
+NESTED_ROWS = 120
 LIMITS = Limits(page_bytes=1 << 24, read_bytes=1 << 26)
 VIEWS = (pa.string_view(), pa.binary_view())
 
@@ -121,6 +123,51 @@ def files(rng: np.random.Generator) -> list[bytes]:
     return made
 
 
+def nested_table(rng: np.random.Generator) -> pa.Table:
+    """Lists, lists of structs and maps, with nulls and empty lists, one of them long."""
+    some = [None, [], [None], [1, 2, None], list(range(40)), [7]]
+    texts = [None, "", "short", "long enough for a buffer of its own"]
+    pick = rng.integers(0, 6, NESTED_ROWS).tolist()
+    structs = [
+        None if i == 0 else [None if j == 1 else {"a": j, "b": texts[j % 4]} for j in range(i)]
+        for i in pick
+    ]
+    maps = [None if i == 0 else [(f"key {j}", j % 2 == 0) for j in range(i - 1)] for i in pick]
+    columns = {
+        "list": pa.array([some[i] for i in pick], pa.list_(pa.int64())),
+        "lists": pa.array([[some[i], None, []] if i else None for i in pick]),
+        "structs": pa.array(structs, pa.list_(pa.struct([("a", pa.int8()), ("b", pa.string())]))),
+        "map": pa.array(maps, pa.map_(pa.string(), pa.bool_())),
+        "struct": pa.array([None if i == 0 else {"x": {"y": float(i)}} for i in pick]),
+    }
+    return pa.table(columns)
+
+
+def nested_files(rng: np.random.Generator) -> list[bytes]:
+    made = []
+    for number, codec in enumerate(("none", "snappy", "zstd")):
+        for dictionary in (False, True):
+            sink = io.BytesIO()
+            options: dict[str, Any] = {
+                "compression": codec,
+                "use_dictionary": dictionary,
+                "data_page_version": "1.0" if (number + dictionary) % 2 else "2.0",
+                "data_page_size": 200,
+                "write_batch_size": 20,
+            }
+            pq.write_table(nested_table(rng), sink, **options)
+            made.append(sink.getvalue())
+    element = Node("optional group element", [Node("repeated binary array", annotation=UTF8)], LIST)
+    root = Node("optional group x", [Node("repeated group list", [element])], LIST)
+    values: list[Any] = [None, {"array": []}, {"array": ["a", "longer than twelve bytes"]}]
+    records = [
+        {"list": [{"element": values[i]} for i in rng.integers(0, 3, 4).tolist()]}
+        for _ in range(NESTED_ROWS)
+    ]
+    by_hand = [records_file(root, records, page_entries=23, bit_packed=b) for b in (False, True)]
+    return made + by_hand
+
+
 def mutate(rng: np.random.Generator, data: bytes, start: int, stop: int) -> bytes:
     """Change, zero, swap or move some bytes of [start, stop)."""
     out = bytearray(data)
@@ -144,7 +191,27 @@ def mutate(rng: np.random.Generator, data: bytes, start: int, stop: int) -> byte
     return bytes(out)
 
 
+def read_nested(data: bytes, leaf: int, workers: int) -> str:
+    """A leaf, and all leaves of the file side by side."""
+    leaves = [leaf] if workers == 1 else None
+    rows: Any = None if leaf % 2 else {0: [(3, 50), (51, 52), (90, NESTED_ROWS)]}
+    try:
+        table = read_table(data, leaves, workers=workers, limits=LIMITS, rows=rows)
+        frame = read_frame(data, leaves, workers=workers, limits=LIMITS, rows=rows)
+    except PqlabError as error:
+        if "row_group" not in error.place and type(error).__name__ != "LimitError":
+            raise
+        return type(error).__name__
+    table.validate(full=True)
+    expected = NESTED_ROWS if rows is None else NESTED_ROWS - 42
+    if not len(table) == len(frame) == expected:
+        raise AssertionError(f"{len(table)} rows")
+    return "values"
+
+
 def read(data: bytes, leaf: int, workers: int) -> str:
+    if metadata_of(data).num_rows == NESTED_ROWS:
+        return read_nested(data, leaf, workers)
     try:
         column = read_columns(data, [leaf], workers=workers, limits=LIMITS)[0]
     except PqlabError as error:
@@ -163,7 +230,7 @@ def read(data: bytes, leaf: int, workers: int) -> str:
 def main(seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)
     outcomes: Counter[str] = Counter()
-    whole = files(rng)
+    whole = files(rng) + nested_files(rng)
     places = [
         (data, leaf, *chunk_range(metadata, 0, leaf))
         for data in whole

@@ -12,6 +12,7 @@ from typing import Any
 import duckdb
 import numpy as np
 import polars as pl
+import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
@@ -219,6 +220,25 @@ def test_another_type_names_both_files_and_only_where_it_is_read(tmp_path: Path)
             act()
         for name in dataset.files:
             assert name in str(caught.value)
+
+
+def test_nested_columns_have_the_same_fields_in_all_files(tmp_path: Path) -> None:
+    rows: list[Any] = [[{"a": 1}], None, []]
+    pq.write_table(pa.table({"x": rows, "n": [1, 2, 3]}), tmp_path / "1.parquet")
+    pq.write_table(pa.table({"x": rows[:1], "n": [4]}), tmp_path / "2.parquet")
+    pq.write_table(pa.table({"n": [5]}), tmp_path / "3.parquet")
+    with pqlab.open(tmp_path) as dataset:
+        assert dataset.read()["x"].to_list() == [*rows, *rows[:1], None]
+    pq.write_table(pa.table({"x": [[{"a": 1, "b": 2}]], "n": [6]}), tmp_path / "4.parquet")
+    with pqlab.open(tmp_path) as dataset:
+        with pytest.raises(pqlab.UnsupportedError, match=r"other fields.*column 'x'"):
+            dataset.read()
+        assert dataset.read(["x.list.element.a"])["x"].to_list() == [
+            *rows,
+            *rows[:1],
+            None,
+            [{"a": 1}],
+        ]
 
 
 def test_hive_folders_are_typed_columns(hive: Path) -> None:

@@ -1,4 +1,4 @@
-"""Every flat column of every public file: pyarrow's values, or the sentence that decides."""
+"""Every column of every public file: pyarrow's values, or the sentence that decides."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from decoding import metadata_of, read_columns
+from decoding import metadata_of, read_columns, read_frame, read_table
+from nested_values import combined, difference
 
 from pqlab.assemble.arrow import to_array, to_series
 from pqlab.errors import CorruptError, PqlabError, UnsupportedError
@@ -26,6 +27,21 @@ CORRUPT = {
     ("unknown-type.parquet", "unknown_col"): "UNKNOWN is always null; row 2 holds 30.",
     ("fuzz-5697144926502912.fuzz", "value"): "A chunk without ColumnChunk.meta_data has no pages.",
     ("malformed/num_values_exceeds_data.parquet", "id"): "Pages hold more rows than num_rows.",
+}
+
+
+# Nested columns that pyarrow reads otherwise; the end of the file's name, and the root column.
+NESTED_CORRUPT = {
+    ("complex/repeated_types.parquet", name): "A value beyond its annotation has no meaning."
+    for name in ("int8_list", "int16_list", "uint8_list", "uint16_list", "time_list")
+} | {
+    ("complex/repeated_types.parquet", "int96_raw_list"): "Beyond what nanoseconds reach.",
+    ("nested-unsigned-malformed.parquet", "g"): "Pages hold more rows than num_rows.",
+}
+NESTED_OTHER_SHAPE = {
+    ("legacy_primitives_collection_arrays.parquet", "Intervals"): "INTERVAL is three numbers.",
+    ("complex/repeated_types.parquet", "interval_list"): "INTERVAL is three numbers.",
+    ("map_no_value.parquet", "my_map_no_v"): "A map without values is a map still.",
 }
 
 
@@ -138,6 +154,50 @@ def test_flat_columns_hold_pyarrows_values(corpus: Path, manifest: list[dict[str
     assert counts["equal"] > 5_000
     assert counts["pyarrow raises"] <= 3
     assert counts["footers that are refused"] <= 1
+
+
+def excused(excuses: dict[tuple[str, str], str], file: str, column: str) -> bool:
+    return any(file.endswith(end) and column == name for end, name in excuses)
+
+
+def test_nested_columns_hold_pyarrows_values(corpus: Path, manifest: list[dict[str, str]]) -> None:
+    counts: Counter[str] = Counter()
+    wrong = []
+    for file, data in files(corpus, manifest):
+        try:
+            metadata = metadata_of(data)
+        except PqlabError:
+            continue
+        roots = metadata.schema.children
+        names = Counter(root.name for root in roots)
+        parquet = pq.ParquetFile(io.BytesIO(data), arrow_extensions_enabled=False)
+        for root in roots:
+            leaves = [at for at, leaf in enumerate(metadata.leaves) if leaf.path[0] == root.name]
+            flat = root.leaf is not None and root.max_repetition_level == 0
+            if flat or names[root.name] > 1 or not leaves:
+                continue
+            try:
+                ours = read_table(data, leaves)
+                assert read_frame(data, leaves).shape == (metadata.num_rows, 1)
+            except UnsupportedError as error:
+                wrong.append((file, root.name, str(error)))
+                continue
+            except CorruptError as error:
+                counts["corrupt"] += 1
+                if not excused(NESTED_CORRUPT, file, root.name):
+                    wrong.append((file, root.name, str(error)))
+                continue
+            if "shredded_variant" not in file:  # a decimal of too many digits, which pyarrow keeps
+                ours.validate(full=True)
+            theirs = combined(parquet.read(columns=[root.name])[root.name])
+            differs = difference(combined(ours[root.name]), theirs)
+            counts["equal" if differs is None else "other shapes"] += 1
+            if differs is not None and not excused(NESTED_OTHER_SHAPE, file, root.name):
+                wrong.append((file, root.name, differs))
+    assert wrong == []
+    assert counts["equal"] > 900
+    assert counts["corrupt"] <= len(NESTED_CORRUPT)
+    assert counts["other shapes"] == len(NESTED_OTHER_SHAPE)
 
 
 def test_files_that_are_corrupt_give_errors_or_values(

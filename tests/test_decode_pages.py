@@ -547,14 +547,6 @@ def test_strings_point_into_pages_that_are_kept_exactly() -> None:
     assert to_series(column).to_list() == [*values, b"short"]
 
 
-def test_nested_columns_are_refused() -> None:
-    sink = io.BytesIO()
-    pq.write_table(pa.table({"s": [{"a": 1}], "l": [[1]]}), sink)
-    for leaf in (0, 1):
-        with pytest.raises(UnsupportedError, match="nested"):
-            read_columns(sink.getvalue(), [leaf])
-
-
 def test_every_stage_of_every_page_is_an_event() -> None:
     data, _ = paged_table()
     recorded: list[np.ndarray] = []

@@ -9,8 +9,10 @@ from typing import TypeVar
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from nested_values import combined, difference
 from polars.testing import assert_frame_equal
 
 import pqlab
@@ -36,10 +38,14 @@ def attempt(action: Callable[[], Result]) -> tuple[Result | None, pqlab.PqlabErr
         return None, error
 
 
-def assert_same_values(mine: pl.DataFrame, theirs: pl.DataFrame) -> None:
-    assert mine.columns == theirs.columns
+def assert_same_values(mine: pl.DataFrame, table: pa.Table) -> None:
+    assert mine.columns == table.column_names
     for name in mine.columns:
-        left, right = mine[name], theirs[name]
+        if mine[name].dtype.is_nested():
+            nested = mine.select(name).to_arrow(compat_level=pl.CompatLevel.newest())[name]
+            assert difference(combined(nested), combined(table[name])) is None
+            continue
+        left, right = mine[name], pl.Series(name, pl.from_arrow(table[name]))
         if isinstance(right.dtype, AS_STORED):
             assert left.null_count() == right.null_count()
             continue
@@ -63,9 +69,22 @@ def test_files_that_all_readers_agree_on(
             assert isinstance(error, pqlab.UnsupportedError), row["file"]
             assert error.place.keys() >= {"file", "column"}, row["file"]
             continue
-        assert_same_values(mine, pl.DataFrame(pl.from_arrow(pq.ParquetFile(path).read())))
+        assert_same_values(mine, pq.ParquetFile(path).read())
         compared += 1
     assert compared > 50
+
+
+# "first_row_index: Index within the RowGroup of the first row of the page": LegacyRepeated's levels
+# begin its last page at row 2, its offset index says 3.
+WRONG_INDEX = "hangxie__parquet-tools/testdata/retype.parquet"
+
+
+def test_an_index_that_the_levels_contradict_is_an_error(corpus: Path) -> None:
+    with pqlab.open(corpus / WRONG_INDEX) as file:
+        with pytest.raises(pqlab.CorruptError, match=r"hold 1 rows.*say 2.*LegacyRepeated"):
+            file.read("LegacyRepeated", rows=(1, 2))
+        whole = file.read("LegacyRepeated").to_series().to_list()
+    assert whole == [[0], [1, 11], [2, 12, 22]]
 
 
 @pytest.mark.parametrize("shard", range(SHARDS))
@@ -75,6 +94,8 @@ def test_a_part_is_the_whole_sliced(
     random = np.random.default_rng([SEED, shard])
     compared = 0
     for row in rows_of_shard(manifest, shard):
+        if row["file"] == WRONG_INDEX:
+            continue
         path = corpus / row["file"]
         whole, _ = attempt(partial(pqlab.read, path, cache=None))
         if whole is None or not whole.width:
@@ -89,10 +110,19 @@ def test_a_part_is_the_whole_sliced(
             pages = file.pages(columns=leaf).filter(pl.col("page") >= 0)
             if pages.height:
                 page = pages.row(int(random.integers(0, pages.height)), named=True)
-                first_row = int(file.metadata.row_groups.first_row[page["row_group"]])
-                start = first_row + page["first_row"]
-                picked = file.read(pages={(page["row_group"], leaf): page["page"]})
-                assert_frame_equal(picked, whole[start : start + page["num_rows"]])
+                pick = {(page["row_group"], leaf): page["page"]}
+                picked, error = attempt(partial(file.read, pages=pick))
+                if picked is None:  # their levels alone would tell which rows they hold
+                    assert isinstance(error, pqlab.UnsupportedError)
+                    assert file.metadata.leaves[leaf].max_repetition_level > 0
+                else:
+                    row_groups = file.metadata.row_groups
+                    first_row = int(row_groups.first_row[page["row_group"]])
+                    num_rows = page["num_rows"]
+                    if num_rows is None:  # of a last page of lists, up to the row group's end
+                        num_rows = int(row_groups.num_rows[page["row_group"]]) - page["first_row"]
+                    start = first_row + page["first_row"]
+                    assert_frame_equal(picked, whole[start : start + num_rows])
         compared += 1
     assert compared > 50
 

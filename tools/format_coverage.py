@@ -166,9 +166,9 @@ nothing depends on it; pages of an encoding or codec show in every frame, and re
 - **refused**: reading what has it is an error with its place and the reason. An encoding: the \
 specification does not define it for that type.
 
-Columns at the top level of the schema are read; of a nested column everything shows, and reading \
-it is an `UnsupportedError`. Field 32767 of any struct, the format's room for extensions, is \
-skipped. Names and numbers are the format's own.
+Nested columns are read as flat ones are: structs, lists and maps of any depth, in every shape \
+that LogicalTypes.md lets readers expect. Field 32767 of any struct, the format's room for \
+extensions, is skipped. Names and numbers are the format's own.
 """
 
 

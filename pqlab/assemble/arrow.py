@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from pqlab.assemble.nested import Assembled, assemble
 from pqlab.cpu.engine import DecodedColumn
+from pqlab.cpu.nesting import roots
 from pqlab.errors import UnsupportedError
 
 # The days since 1970 that polars has a calendar for, half open: printing others panics it.
@@ -18,9 +20,9 @@ _UNITS_PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000}
 
 
 def to_array(column: DecodedColumn) -> pa.Array:
-    """The column as one Arrow array."""
+    """The leaf's values as one Arrow array; the lists and groups above them are left out."""
     if pa.types.is_null(column.type):
-        return pa.nulls(column.num_rows)
+        return pa.nulls(column.num_values)
     if pa.types.is_struct(column.type):
         return _struct(column)
     buffers = [_buffer(column.validity), _buffer(column.values)]
@@ -28,32 +30,44 @@ def to_array(column: DecodedColumn) -> pa.Array:
         buffers += [
             pa.py_buffer(b"") if part is None else _buffer(part) for part in column.view_buffers
         ]
-    return pa.Array.from_buffers(column.type, column.num_rows, buffers, column.null_count)
+    return pa.Array.from_buffers(column.type, column.num_values, buffers, column.null_count)
 
 
 def to_table(columns: Sequence[DecodedColumn], num_rows: int) -> pa.Table:
-    """The columns side by side; `num_rows` counts where there are none."""
-    fields = [
-        pa.field(column.leaf.name, column.type, column.leaf.max_definition_level > 0)
-        for column in columns
-    ]
-    if not fields:
+    """The root columns side by side; `num_rows` counts where there are none."""
+    made = list(_root_columns(columns))
+    if not made:
         return pa.table({"": pa.nulls(num_rows)}).select([])
-    return pa.Table.from_arrays([to_array(column) for column in columns], schema=pa.schema(fields))
+    fields = [column.field for column in made]
+    return pa.Table.from_arrays([column.array for column in made], schema=pa.schema(fields))
 
 
 def to_frame(columns: Sequence[DecodedColumn]) -> pl.DataFrame:
-    """The columns as a polars frame."""
-    return pl.DataFrame([to_series(column) for column in columns])
+    """The root columns as a polars frame. Raises as `to_series`."""
+    for column in columns:
+        _check_calendar(column)
+    made = _root_columns(columns)
+    return pl.DataFrame([_series(column.field.name, column.array) for column in made])
 
 
 def to_series(column: DecodedColumn) -> pl.Series:
-    """The column as a polars series with the leaf's name.
+    """The leaf's values as a polars series with the leaf's name.
 
     Raises `UnsupportedError` for dates and timestamps beyond polars' calendar.
     """
     _check_calendar(column)
-    return pl.Series(column.leaf.name, pl.from_arrow(to_array(column)))
+    return _series(column.leaf.name, to_array(column))
+
+
+def _series(name: str, array: pa.Array) -> pl.Series:
+    return pl.Series(name, pl.from_arrow(array))
+
+
+def _root_columns(columns: Sequence[DecodedColumn]) -> Iterator[Assembled]:
+    """One column per root field, of those of its leaves that were read."""
+    for start, stop in roots([column.path for column in columns]):
+        under = columns[start:stop]
+        yield assemble(under, [to_array(column) for column in under])
 
 
 def _check_calendar(column: DecodedColumn) -> None:
@@ -82,13 +96,13 @@ def _struct(column: DecodedColumn) -> pa.Array:
     parts = column.values.view(np.uint32).reshape(-1, len(fields))
     children = [
         pa.Array.from_buffers(
-            field.type, column.num_rows, [None, pa.py_buffer(np.ascontiguousarray(parts[:, at]))]
+            field.type, column.num_values, [None, pa.py_buffer(np.ascontiguousarray(parts[:, at]))]
         )
         for at, field in enumerate(fields)
     ]
     return pa.Array.from_buffers(
         column.type,
-        column.num_rows,
+        column.num_values,
         [_buffer(column.validity)],
         column.null_count,
         children=children,

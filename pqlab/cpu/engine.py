@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, Literal, Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from pqlab.cpu.kinds import kind_of
+from pqlab.cpu.nesting import (
+    Nesting,
+    first_difference,
+    native_nesting,
+    nesting_of,
+    path_to,
+    roots,
+    sharing,
+)
 from pqlab.errors import CorruptError, EncryptedError, PqlabError, UnsupportedError
 from pqlab.footer.metadata import FileMetaData, Present
 from pqlab.footer.schema import SchemaNode
@@ -35,19 +45,28 @@ class FetchedBytes(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DecodedColumn:
-    """A column's buffers, laid out as Arrow lays out `type`; all arrays are uint8.
+    """A leaf's buffers, laid out as Arrow lays out `type`; all arrays are uint8.
 
-    `validity` is None where nothing is null. INTERVAL is one buffer of 12 bytes a row (months,
-    days, milliseconds); views point into `view_buffers`.
+    `validity` is None where nothing is null. INTERVAL is one buffer of 12 bytes a value (months,
+    days, milliseconds); views point into `view_buffers`. `path`: the nodes from the root column
+    down to the leaf. `nesting` is None where each row has one value and no group above is optional;
+    else the buffers hold `num_values` values, and `nesting` says which lists hold them.
     """
 
     leaf: SchemaNode
+    path: tuple[SchemaNode, ...]
     type: pa.DataType
     num_rows: int
     null_count: int
     values: np.ndarray
     validity: np.ndarray | None
     view_buffers: Sequence[np.ndarray | None]
+    nesting: Nesting | None = None
+
+    @property
+    def num_values(self) -> int:
+        """Values in the buffers, nulls included."""
+        return self.num_rows if self.nesting is None else self.nesting.slots[-1]
 
 
 def read(
@@ -62,7 +81,7 @@ def read(
     limits: Limits = DEFAULT_LIMITS,
     recorder: Recorder | None = None,
 ) -> list[DecodedColumn]:
-    """Decode the plan's pages into columns of `plan.num_rows` rows, in the order of `plan.leaves`.
+    """Decode the plan's pages into leaves of `plan.num_rows` rows, in the order of `plan.leaves`.
 
     `workers`: threads (default: the CPUs that this process may use). `verify_checksums`: pages
     whose CRC-32 differs from their header's are corrupt. `invalid_utf8="binary"` gives text columns
@@ -73,7 +92,9 @@ def read(
     """
     try:
         leaves = [metadata.leaves[leaf] for leaf in plan.leaves]
-        columns = [_Column.of(leaf, invalid_utf8, int96_unit) for leaf in leaves]
+        columns = [
+            _Column.of(leaf, _path(leaf, metadata), invalid_utf8, int96_unit) for leaf in leaves
+        ]
         order = {leaf: at for at, leaf in enumerate(plan.leaves)}
         chunks: list[tuple[Any, ...]] = []
         arrays: list[np.ndarray] = []
@@ -88,10 +109,16 @@ def read(
             if len(ranges) == first_range:
                 continue
             num_row_group_rows = int(metadata.row_groups.num_rows[row_group.row_group])
-            codecs = _codecs(metadata, row_group)
-            for chunk, codec in zip(row_group.chunks, codecs, strict=True):
+            codecs, nums_values = _codecs_and_values(metadata, row_group)
+            for chunk, codec, num_values in zip(row_group.chunks, codecs, nums_values, strict=True):
                 runs = [
-                    (fetched.view(run.start, run.stop), run.start, run.first_page, run.first_row)
+                    (
+                        fetched.view(run.start, run.stop),
+                        run.start,
+                        run.first_page,
+                        run.first_row,
+                        run.num_rows,
+                    )
                     for run in chunk.runs
                 ]
                 arrays += [run[0] for run in runs]
@@ -101,6 +128,7 @@ def read(
                         chunk.row_group,
                         codec,
                         num_row_group_rows,
+                        num_values,
                         chunk.resolved,
                         first_range,
                         len(ranges) - first_range,
@@ -120,14 +148,16 @@ def read(
             page_bytes=limits.page_bytes,
             read_bytes=limits.read_bytes,
         )
+        decoded = [
+            column.decoded(num_rows, output, arrays)
+            for column, output in zip(columns, outputs, strict=True)
+        ]
+        _agree(decoded, plan)
     except PqlabError as error:
         raise _placed(error, metadata, plan.file) from None
     if recorder is not None:
         recorder(events.view(EVENT))
-    return [
-        column.decoded(num_rows, output, arrays)
-        for column, output in zip(columns, outputs, strict=True)
-    ]
+    return decoded
 
 
 def read_dictionary(
@@ -147,7 +177,8 @@ def read_dictionary(
     Raises as `read`; `CorruptError` where no dictionary page stands there.
     """
     try:
-        column = _Column.of(metadata.leaves[leaf], invalid_utf8, int96_unit, nested=True)
+        node = metadata.leaves[leaf]
+        column = _Column.of(node, (node,), invalid_utf8, int96_unit, alone=True)
         output, num_entries = _native.decode_dictionary_page(
             column.native,
             (row_group, _codec(metadata, row_group, leaf), data, offset),
@@ -162,35 +193,35 @@ def read_dictionary(
 @dataclass(frozen=True, slots=True, eq=False)
 class _Column:
     leaf: SchemaNode
+    path: tuple[SchemaNode, ...]
     type: pa.DataType
-    native: tuple[int, str, int, int]  # leaf, kind, width of a PLAIN value, max_definition_level
+    # leaf, kind, width of a PLAIN value, max_definition_level, and `native_nesting`
+    native: tuple[Any, ...]
 
     @classmethod
     def of(
         cls,
         leaf: SchemaNode,
+        path: tuple[SchemaNode, ...],
         invalid_utf8: InvalidUtf8,
         int96_unit: Int96Unit,
         *,
-        nested: bool = False,
+        alone: bool = False,
     ) -> _Column:
-        if not nested and (len(leaf.path) > 1 or leaf.max_repetition_level > 0):
-            raise UnsupportedError(
-                "nested columns are not read: only values at the top level are",
-                hint="Select other columns, or read it with polars.read_parquet",
-                column=leaf.column,
-            )
+        """`alone`: the leaf's values without what is above them."""
         data_type = arrow_type(leaf, int96_unit)
         if invalid_utf8 == "binary" and data_type == pa.string_view():
             data_type = pa.binary_view()
         kind = kind_of(leaf, data_type)
-        native = (leaf.leaf or 0, kind.name, kind.width, leaf.max_definition_level)
-        return cls(leaf, data_type, native)
+        nesting = (False, (), (), False) if alone else native_nesting(path)
+        native = (leaf.leaf or 0, kind.name, kind.width, leaf.max_definition_level, *nesting)
+        return cls(leaf, path, data_type, native)
 
     def decoded(self, num_rows: int, output: Any, arrays: Sequence[np.ndarray]) -> DecodedColumn:
-        values, validity, null_count, view_buffers = output
+        values, validity, null_count, view_buffers, nested = output
         return DecodedColumn(
             leaf=self.leaf,
+            path=self.path,
             type=self.type,
             num_rows=num_rows,
             null_count=null_count,
@@ -200,19 +231,54 @@ class _Column:
                 arrays[part[0]][part[1] : part[2]] if isinstance(part, tuple) else part
                 for part in view_buffers
             ],
+            nesting=nesting_of(self.path, nested),
         )
 
 
-def _codecs(metadata: FileMetaData, row_group: RowGroupPlan) -> list[int]:
-    """The codecs of the row group's chunks, once nothing stands in the way of reading them."""
+def _path(leaf: SchemaNode, metadata: FileMetaData) -> tuple[SchemaNode, ...]:
+    return (leaf,) if len(leaf.path) == 1 else path_to(metadata.schema, leaf)
+
+
+def _agree(decoded: list[DecodedColumn], plan: Plan) -> None:
+    """Let the leaves of each root column share what is above them, once they agree on it."""
+    for start, stop in roots([column.path for column in decoded]):
+        for before, at in pairwise(range(start, stop)):
+            left, right = decoded[before], decoded[at]
+            if left.nesting is None or right.nesting is None:
+                continue
+            row = first_difference(left.path, left.nesting, right.path, right.nesting)
+            if row is not None:
+                raise CorruptError(
+                    f"the levels of {left.leaf.column!r} and of this column differ on the lists "
+                    f"and groups above both, first in row {row:,} of what is read",
+                    row_group=_row_group(plan, row),
+                    column=right.leaf.column,
+                )
+            nesting = sharing(left.path, left.nesting, right.path, right.nesting)
+            decoded[at] = replace(right, nesting=nesting)
+
+
+def _row_group(plan: Plan, row: int) -> int | None:
+    """Where a row of the output comes from."""
+    for group in plan.row_groups:
+        num_rows = sum(stop - start for start, stop in group.rows)
+        if row < num_rows:
+            return group.row_group
+        row -= num_rows
+    return None
+
+
+def _codecs_and_values(
+    metadata: FileMetaData, row_group: RowGroupPlan
+) -> tuple[list[int], list[int]]:
+    """Codecs and num_values of the row group's chunks, once nothing stands in the way of them."""
     leaves = np.array([chunk.leaf for chunk in row_group.chunks], np.int64)
     rows = row_group.row_group * metadata.num_leaves + leaves
     looked_at = Present.CRYPTO_METADATA | Present.META_DATA | Present.FILE_PATH
     odd = (metadata.chunks.present[rows] & int(looked_at)) != int(Present.META_DATA)
     for leaf in leaves[odd].tolist():
         _codec(metadata, row_group.row_group, leaf)
-    codecs: list[int] = metadata.chunks.codec[rows].tolist()
-    return codecs
+    return metadata.chunks.codec[rows].tolist(), metadata.chunks.num_values[rows].tolist()
 
 
 def _codec(metadata: FileMetaData, row_group: int, leaf: int) -> int:

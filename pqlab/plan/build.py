@@ -295,6 +295,7 @@ def _runs(known: PageRows, rows: Ranges, chunk_range: Range) -> tuple[PageRun, .
                     start,
                     int(known.bounds[start]),
                     end - start,
+                    int(known.bounds[end] - known.bounds[start]),
                 )
             )
     return tuple(runs)

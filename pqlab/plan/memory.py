@@ -43,7 +43,8 @@ def estimate(
 ) -> Estimate:
     """Decoded size of what is planned of the row groups.
 
-    A part of a row group is taken to hold its share of the values. The views of strings and bytes
+    A part of a row group is taken to hold its share of the values. Lists take offsets: for as many
+    as there are values at most. The views of strings and bytes
     point into decompressed pages: their bytes are at most what the pages are uncompressed, whatever
     a dictionary multiplies; only DELTA_BYTE_ARRAY unfolds, to what SizeStatistics say.
     """
@@ -56,15 +57,16 @@ def estimate(
     rows = ordinals[:, None] * metadata.num_leaves + np.array(leaves, np.int64)
     values = np.maximum(metadata.chunks.num_values[rows], 0) * share[:, None]
     low = float((values * np.array([_value_bytes(node) for node in nodes])).sum())
+    lists = float((values * np.array([_list_bytes(node) for node in nodes])).sum())
     has_views = np.array([node.physical_type == "BYTE_ARRAY" for node in nodes])
     if not has_views.any():
-        return Estimate(int(low), int(low), "widths of values")
+        return Estimate(int(low), int(low + lists), "widths of values")
     sizes, source = _bytes_behind_views(metadata, rows[:, has_views])
     for at in np.flatnonzero(share < 1).tolist():
         read = [chunk.wanted_bytes for chunk in groups[at].chunks]
         whole = np.maximum(metadata.chunks.total_compressed_size[rows[at]].astype(np.int64), 1)
         sizes[at] *= np.minimum(np.array(read) / whole, 1)[has_views]
-    return Estimate(int(low), int(low + sizes.sum()), f"widths of values, {source}")
+    return Estimate(int(low), int(low + lists + sizes.sum()), f"widths of values, {source}")
 
 
 def _bytes_behind_views(
@@ -89,5 +91,10 @@ def _value_bytes(leaf: SchemaNode) -> float:
     elif leaf.physical_type == "FIXED_LEN_BYTE_ARRAY":
         size = leaf.type_length or 0
         width += size if size > _INLINE_BYTES else 0
-    width += 1 / 8 if leaf.max_definition_level else 0
-    return width + (_OFFSET_BYTES if leaf.max_repetition_level else 0)
+    return width + (1 / 8 if leaf.max_definition_level else 0)
+
+
+def _list_bytes(leaf: SchemaNode) -> float:
+    """Of lists and groups above a value, at most: a list has one entry at least, or is empty."""
+    depth = leaf.max_repetition_level
+    return depth * _OFFSET_BYTES + (leaf.max_definition_level - depth) / 8

@@ -23,7 +23,7 @@ class PageRun(NamedTuple):
     The engine walks the page headers inside. `first_page` is the ordinal of the run's first data
     page, `first_row` the row of the row group at which that page starts. A run of the dictionary
     page alone has `first_page` -1. A run may begin with the dictionary page (a whole chunk does).
-    `num_pages` counts the data pages; -1: unknown.
+    `num_pages` counts the data pages, `num_rows` the rows that they are known to hold; -1: unknown.
     """
 
     start: int
@@ -31,6 +31,7 @@ class PageRun(NamedTuple):
     first_page: int
     first_row: int
     num_pages: int = -1
+    num_rows: int = -1
 
 
 class ChunkPlan(NamedTuple):

@@ -1,6 +1,7 @@
 #include <nanobind/stl/string.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "bindings.hpp"
 #include "crc32.hpp"
@@ -43,7 +44,27 @@ ColumnSpec column_spec(nb::handle item) {
   const auto t = nb::cast<nb::tuple>(item);
   ColumnSpec column{nb::cast<i32>(t[0]),
                     {kind_of(nb::cast<std::string>(t[1])), nb::cast<u32>(t[2])},
-                    nb::cast<u32>(t[3])};
+                    nb::cast<u32>(t[3]),
+                    {}};
+  Nesting& nesting = column.nesting;
+  nesting.max_definition_level = column.max_definition_level;
+  nesting.nested = nb::cast<bool>(t[4]);
+  for (nb::handle level : nb::cast<nb::tuple>(t[5])) {
+    nesting.list_levels.push_back(nb::cast<u32>(level));
+  }
+  for (nb::handle each : nb::cast<nb::tuple>(t[6])) {
+    const auto group = nb::cast<nb::tuple>(each);
+    nesting.groups.push_back({nb::cast<u32>(group[0]), nb::cast<u32>(group[1])});
+    if (nesting.groups.back().depth >= nesting.list_levels.size()) {
+      throw nb::index_error("a group names a depth that is not there");
+    }
+  }
+  nesting.leaf_is_optional = nb::cast<bool>(t[7]);
+  if (column.max_definition_level > std::numeric_limits<Level>::max()) {
+    Error error(ErrorKind::Unsupported, "a column nested so deep is not read");
+    error.leaf = column.leaf;
+    throw error;
+  }
   const bool fixed = column.type.copies() || is_fixed(column.type.kind);
   if (fixed && column.type.width == 0) {
     Error error(ErrorKind::Corrupt, "values of no bytes", "SchemaElement.type_length");
@@ -57,9 +78,15 @@ ColumnSpec column_spec(nb::handle item) {
 ChunkSpec chunk_spec(nb::handle item, const std::vector<ColumnSpec>& columns,
                      const std::vector<RowRange>& ranges, u32& num_runs) {
   const auto t = nb::cast<nb::tuple>(item);
-  ChunkSpec chunk{nb::cast<u32>(t[0]), nb::cast<i32>(t[1]),  nb::cast<i32>(t[2]),
-                  nb::cast<i64>(t[3]), nb::cast<bool>(t[4]), {},
-                  nb::cast<u32>(t[5]), nb::cast<u32>(t[6])};
+  ChunkSpec chunk{nb::cast<u32>(t[0]),
+                  nb::cast<i32>(t[1]),
+                  nb::cast<i32>(t[2]),
+                  nb::cast<i64>(t[3]),
+                  nb::cast<i64>(t[4]),
+                  nb::cast<bool>(t[5]),
+                  {},
+                  nb::cast<u32>(t[6]),
+                  nb::cast<u32>(t[7])};
   const u64 stop = static_cast<u64>(chunk.first_range) + chunk.num_ranges;
   if (chunk.column >= columns.size() || stop > ranges.size()) {
     throw nb::index_error("a chunk names a column or a range that is not there");
@@ -71,11 +98,11 @@ ChunkSpec chunk_spec(nb::handle item, const std::vector<ColumnSpec>& columns,
     }
     before = ranges[i].stop;
   }
-  for (nb::handle each : nb::cast<nb::list>(t[7])) {
+  for (nb::handle each : nb::cast<nb::list>(t[8])) {
     const auto r = nb::cast<nb::tuple>(each);
     const auto data = nb::cast<Bytes>(r[0]);
     chunk.runs.push_back({data.data(), data.size(), nb::cast<i64>(r[1]), nb::cast<i32>(r[2]),
-                          nb::cast<i64>(r[3]), num_runs++});
+                          nb::cast<i64>(r[3]), nb::cast<i64>(r[4]), num_runs++});
   }
   return chunk;
 }
@@ -102,9 +129,23 @@ nb::list view_buffers_of(ColumnOutput& column) {
   return buffers;
 }
 
+// Of a flat column None; else its slots by depth, its lists' offsets, and (bitmap, null count) of
+// its optional groups.
+nb::object nested_of(NestedOutput& nested) {
+  if (nested.slots.empty()) return nb::none();
+  nb::list slots, offsets, groups;
+  for (const u64 count : nested.slots) slots.append(count);
+  for (Buffer& buffer : nested.offsets) offsets.append(array_of(std::move(buffer)));
+  for (BitmapOutput& group : nested.groups) {
+    groups.append(nb::make_tuple(array_of(std::move(group.bits)), group.null_count.load()));
+  }
+  return nb::make_tuple(slots, offsets, groups);
+}
+
 nb::tuple output_of(ColumnOutput& column) {
   return nb::make_tuple(array_of(std::move(column.values)), array_of(std::move(column.validity)),
-                        column.null_count.load(), view_buffers_of(column));
+                        column.null_count.load(), view_buffers_of(column),
+                        nested_of(column.nested));
 }
 
 bool signal_pending() {
@@ -155,9 +196,9 @@ nb::tuple decode_dictionary_page(nb::handle column, const nb::tuple& chunk, i64 
   spec.max_page_bytes = page_bytes;
   spec.max_read_bytes = read_bytes;
   const auto data = nb::cast<Bytes>(chunk[2]);
-  const FileRun run{data.data(), data.size(), nb::cast<i64>(chunk[3]), -1, 0, 0};
+  const FileRun run{data.data(), data.size(), nb::cast<i64>(chunk[3]), -1, 0, -1, 0};
   spec.chunks.push_back(
-      {0, nb::cast<i32>(chunk[0]), nb::cast<i32>(chunk[1]), 0, true, {run}, 0, 0});
+      {0, nb::cast<i32>(chunk[0]), nb::cast<i32>(chunk[1]), 0, 0, true, {run}, 0, 0});
   Read read(spec);
   i64 num_entries;
   {

@@ -69,12 +69,37 @@ bool reads_codec(i32 codec) {
 
 namespace {
 
-bool reads_levels(const Page& page) {
-  const auto encoding = static_cast<Encoding>(page.definition_level_encoding);
+bool reads_levels(i8 code) {
+  const auto encoding = static_cast<Encoding>(code);
   return encoding == Encoding::RLE || encoding == Encoding::BIT_PACKED;
 }
 
 std::string rows_text(i64 rows) { return std::to_string(rows) + (rows == 1 ? " row" : " rows"); }
+
+}  // namespace
+
+Error wrong_rows(const ChunkSpec& chunk, i64 rows, bool or_more) {
+  return Error(ErrorKind::Corrupt,
+               "the pages hold " + rows_text(rows) + (or_more ? " or more" : "") +
+                   ", the row group has " + rows_text(chunk.num_rows),
+               "RowGroup.num_rows");
+}
+
+Error missing_rows(i64 found, i64 wanted) {
+  return Error(ErrorKind::Corrupt, "the pages hold " + rows_text(found) + " of the " +
+                                       rows_text(wanted) + " that are wanted");
+}
+
+i64 wanted_rows(const ReadSpec& spec, const ChunkSpec& chunk) {
+  i64 wanted = 0;
+  for (u32 i = 0; i < chunk.num_ranges; ++i) {
+    const RowRange& range = spec.ranges[chunk.first_range + i];
+    wanted += range.stop - range.start;
+  }
+  return wanted;
+}
+
+namespace {
 
 // The pages of one chunk, in file order.
 class ChunkWalk {
@@ -84,19 +109,14 @@ class ChunkWalk {
 
   std::vector<PageTask> walk() {
     const ColumnSpec& column = spec_.columns[chunk_.column];
-    i64 wanted = 0;
-    for (u32 i = 0; i < chunk_.num_ranges; ++i) {
-      const RowRange& range = spec_.ranges[chunk_.first_range + i];
-      wanted += range.stop - range.start;
-    }
+    const i64 wanted = wanted_rows(spec_, chunk_);
     if (wanted == 0) return {};
     refuse_codec();
     for (const FileRun& run : chunk_.runs) walk_run(run, column);
-    if (found_ != wanted) {
-      throw placed(Error(ErrorKind::Corrupt, "the pages hold " + rows_text(found_) + " of the " +
-                                                 rows_text(wanted) + " that are wanted"));
+    if (!column.nesting.nested) {
+      if (found_ != wanted) throw placed(missing_rows(found_, wanted));
+      if (!chunk_.resolved && next_row_ != chunk_.num_rows) disagree();
     }
-    if (!chunk_.resolved && next_row_ != chunk_.num_rows) disagree();
     if (!uses_dictionary_) drop_dictionary();
     return std::move(tasks_);
   }
@@ -130,7 +150,7 @@ class ChunkWalk {
   }
 
   void walk_run(const FileRun& run, const ColumnSpec& column) {
-    if (run.first_page >= 0 && run.first_row < next_row_) {
+    if (run.first_page >= 0 && run.first_row < next_row_ && !column.nesting.nested) {
       throw placed(Error(ErrorKind::Corrupt, "page " + std::to_string(run.first_page) +
                                                  " begins in the rows of the pages before it"));
     }
@@ -138,25 +158,29 @@ class ChunkWalk {
     WalkState state{};
     state.position = run.offset;
     state.stop = state.hard_stop = run.offset + static_cast<i64>(run.size);
-    state.num_values = chunk_.resolved ? 0 : chunk_.num_rows;
+    const i64 num_values =
+        column.nesting.nested ? std::max<i64>(chunk_.num_values, 0) : chunk_.num_rows;
+    state.num_values = chunk_.resolved ? 0 : num_values;
     state.values_left = state.num_values;
     state.first_row = next_row_;
     state.row_group = chunk_.row_group;
     state.leaf = column.leaf;
     state.page = std::max(run.first_page, 0);
-    state.flat = true;
+    state.flat = column.nesting.max_repetition_level() == 0;
     const WalkResult result = walk_page_headers(run.data, run.size, run.offset, state);
     for (const Page& page : result.pages) add(page, run, column);
   }
 
   void add(Page page, const FileRun& run, const ColumnSpec& column) {
     if (page.type != PageType::DICTIONARY_PAGE) {
-      page.first_row = next_row_;  // flat: as many rows as values, whatever a v2 header says
-      next_row_ = page.first_row + page.num_values;
-      if (next_row_ > chunk_.num_rows) disagree();
-      const i64 rows = wanted_rows(page);
-      if (rows == 0 && !(spec_.prefixes_reach_back && has_prefixes(page))) return;
-      found_ += rows;
+      if (!column.nesting.nested) {
+        page.first_row = next_row_;  // flat: as many rows as values, whatever a v2 header says
+        next_row_ = page.first_row + page.num_values;
+        if (next_row_ > chunk_.num_rows) disagree();
+        const i64 rows = rows_of(page);
+        if (rows == 0 && !(spec_.prefixes_reach_back && has_prefixes(page))) return;
+        found_ += rows;
+      }
       uses_dictionary_ |= is_dictionary_encoding(page.encoding);
     }
     refuse_what_is_not_read(page, column);
@@ -168,7 +192,8 @@ class ChunkWalk {
     tasks_.push_back({ordinal_, page, &run, body, keeps ? buffers++ : 0, 0, 0});
   }
 
-  i64 wanted_rows(const Page& page) const {
+  // Of a flat page, those that are wanted.
+  i64 rows_of(const Page& page) const {
     const RowRange* range = spec_.ranges.data() + chunk_.first_range;
     const RowRange* end = range + chunk_.num_ranges;
     range = std::partition_point(range, end,
@@ -181,18 +206,25 @@ class ChunkWalk {
   }
 
   void refuse_what_is_not_read(const Page& page, const ColumnSpec& column) const {
-    const bool v1_levels = page.type == PageType::DATA_PAGE && column.max_definition_level > 0;
     if (!reads_encoding(page.type, page.encoding, column.type.kind)) {
       throw placed(Error(ErrorKind::Unsupported, encoding_name(encoding_number(page.encoding)) +
                                                      " values are not read for this column"),
                    &page);
     }
-    if (v1_levels && !reads_levels(page)) {
-      throw placed(Error(ErrorKind::Unsupported,
-                         encoding_name(encoding_number(page.definition_level_encoding)) +
-                             " definition levels are not read"),
-                   &page);
+    if (page.type != PageType::DATA_PAGE) return;
+    if (column.max_definition_level > 0) {
+      refuse_levels(page, page.definition_level_encoding, "definition");
     }
+    if (column.nesting.max_repetition_level() > 0) {
+      refuse_levels(page, page.repetition_level_encoding, "repetition");
+    }
+  }
+
+  void refuse_levels(const Page& page, i8 encoding, const char* which) const {
+    if (reads_levels(encoding)) return;
+    throw placed(Error(ErrorKind::Unsupported, encoding_name(encoding_number(encoding)) + " " +
+                                                   which + " levels are not read"),
+                 &page);
   }
 
   void check_size(const Page& page) const {
@@ -210,11 +242,7 @@ class ChunkWalk {
   }
 
   [[noreturn]] void disagree() const {
-    throw placed(Error(ErrorKind::Corrupt,
-                       "the pages hold " + rows_text(next_row_) +
-                           (next_row_ > chunk_.num_rows ? " or more" : "") +
-                           ", the row group has " + rows_text(chunk_.num_rows),
-                       "RowGroup.num_rows"));
+    throw placed(wrong_rows(chunk_, next_row_, next_row_ > chunk_.num_rows));
   }
 
   Error placed(Error error, const Page* page = nullptr) const {

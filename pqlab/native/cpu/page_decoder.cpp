@@ -32,10 +32,6 @@ std::string hex(u32 value) {
   throw error;
 }
 
-void check_levels(StatusWord word) {
-  if (word != STATUS_OK) throw error_of(word, "definition level");
-}
-
 // The parts of a page's rows that are wanted: use(row within the page, count, row of the output).
 template <class Use>
 void for_each_piece(const ReadSpec& spec, const PageTask& task, Use&& use) {
@@ -61,14 +57,16 @@ void drop_if_unused(ViewBuffer* kept, const u8* views, u64 count) {
   if (kept != nullptr && !any_view_outside(views, count)) *kept = {};
 }
 
+void check_levels(StatusWord word, bool repetition) {
+  if (word != STATUS_OK) throw error_of(word, repetition ? "repetition level" : "definition level");
+}
+
 PageDecoder& PageDecoder::of_this_thread() {
   static thread_local PageDecoder decoder;
   return decoder;
 }
 
-const ColumnSpec& PageDecoder::column(const PageTask& task) const {
-  return read_->spec.columns[read_->spec.chunks[task.chunk].column];
-}
+const ColumnSpec& PageDecoder::column(const PageTask& task) const { return read_->column(task); }
 
 ColumnOutput& PageDecoder::output(const PageTask& task) const {
   return read_->columns[read_->spec.chunks[task.chunk].column];
@@ -137,7 +135,7 @@ void PageDecoder::decode(Read& read, const PageTask& task, i32 worker) {
     } else if (task.last_value != 0) {
       decode_page_with_last_value(task);
     } else {
-      decode_data_page(task);
+      decode_page(task);
     }
   } catch (Error& error) {
     if (error.offset < 0) error.offset = task.page.offset;
@@ -159,10 +157,11 @@ PageDecoder::Body PageDecoder::open(const PageTask& task, Buffer& page, u8* dire
   Body body;
   u64 levels = 0;
   if (header.type == PageType::DATA_PAGE_V2) {  // its levels are never compressed
-    const u64 repetition = static_cast<u64>(header.repetition_levels_byte_length);
-    body.levels = task.body + repetition;
-    body.levels_size = static_cast<u64>(header.definition_levels_byte_length);
-    levels = repetition + body.levels_size;
+    body.repetition.bytes = task.body;
+    body.repetition.size = static_cast<u64>(header.repetition_levels_byte_length);
+    body.definition.bytes = task.body + body.repetition.size;
+    body.definition.size = static_cast<u64>(header.definition_levels_byte_length);
+    levels = body.repetition.size + body.definition.size;
   }
   const u8* stored = task.body + levels;
   const u64 stored_size = task.body_bytes() - levels;
@@ -245,8 +244,36 @@ bool PageDecoder::wait_for_dictionary(const PageTask& task) {
   return dictionary.state != Dictionary::State::FAILED;
 }
 
-// Reads the definition levels into validity_ and moves a v1 body past them. Gives the number of
-// values that are there.
+// The levels of a page; a v1 body, which they begin, is moved past them.
+PageDecoder::LevelBytes PageDecoder::take_levels(const PageTask& task, Body& body,
+                                                 bool repetition) const {
+  const Page& page = task.page;
+  if (page.type == PageType::DATA_PAGE_V2) return repetition ? body.repetition : body.definition;
+  const i8 encoding = repetition ? page.repetition_level_encoding : page.definition_level_encoding;
+  LevelBytes levels;
+  levels.bit_packed = static_cast<Encoding>(encoding) == Encoding::BIT_PACKED;
+  if (levels.bit_packed) {
+    const ColumnSpec& spec = column(task);
+    const u32 width =
+        bit_width(repetition ? spec.nesting.max_repetition_level() : spec.max_definition_level);
+    const u64 size = packed_bytes(static_cast<u64>(page.num_values), width);
+    levels.size = std::min(size, body.values_size);
+  } else {
+    if (body.values_size < sizeof(u32)) check_levels(status_word(Status::TRUNCATED, 0), repetition);
+    levels.size = load<u32>(body.values);
+    body.values += sizeof(u32);
+    body.values_size -= sizeof(u32);
+    if (levels.size > body.values_size) {
+      check_levels(status_word(Status::TRUNCATED, 0), repetition);
+    }
+  }
+  levels.bytes = body.values;
+  body.values += levels.size;
+  body.values_size -= levels.size;
+  return levels;
+}
+
+// Reads the definition levels into validity_. Gives the number of values that are there.
 u64 PageDecoder::read_levels(const PageTask& task, Body& body) {
   const u64 count = static_cast<u64>(task.page.num_values);
   const u32 max_level = column(task).max_definition_level;
@@ -254,30 +281,12 @@ u64 PageDecoder::read_levels(const PageTask& task, Body& body) {
   const i64 start = now();
   validity_.zero((count + 7) / 8 + sizeof(u64));
   u8* validity = validity_.data();
-  const u8* levels = body.levels;
-  u64 size = body.levels_size;
-  const bool v1 = task.page.type == PageType::DATA_PAGE;
-  const auto encoding = static_cast<Encoding>(task.page.definition_level_encoding);
-  if (v1 && encoding == Encoding::BIT_PACKED) {
-    levels = body.values;
-    size = std::min(packed_bytes(count, bit_width(max_level)), body.values_size);
-    check_levels(validity_from_bit_packed(GROUP, levels, size, max_level, count, validity));
-  } else {
-    u64 prefix = 0;
-    if (v1) {
-      prefix = sizeof(u32);
-      if (body.values_size < prefix) check_levels(status_word(Status::TRUNCATED, 0));
-      levels = body.values + prefix;
-      size = load<u32>(body.values);
-      if (size > body.values_size - prefix) check_levels(status_word(Status::TRUNCATED, 0));
-    }
-    check_levels(validity_from_rle(GROUP, levels, size, max_level, count, validity));
-    body.values += v1 ? prefix : 0;
-    body.values_size -= v1 ? prefix : 0;
-  }
-  body.values += v1 ? size : 0;
-  body.values_size -= v1 ? size : 0;
-  record(task, Stage::LEVELS, start, size, (count + 7) / 8);
+  const LevelBytes levels = take_levels(task, body, false);
+  check_levels(
+      levels.bit_packed
+          ? validity_from_bit_packed(GROUP, levels.bytes, levels.size, max_level, count, validity)
+          : validity_from_rle(GROUP, levels.bytes, levels.size, max_level, count, validity));
+  record(task, Stage::LEVELS, start, levels.size, (count + 7) / 8);
   return count_bits(validity, 0, count);
 }
 
@@ -369,11 +378,13 @@ void PageDecoder::emit(const PageTask& task, const u8* values, u64 valid) {
   });
 }
 
+void PageDecoder::decode_page(const PageTask& task) {
+  column(task).nesting.nested ? decode_nested_page(task) : decode_data_page(task);
+}
+
 void PageDecoder::decode_data_page(const PageTask& task) {
   const Encoding encoding = static_cast<Encoding>(task.page.encoding);
-  const bool indices =
-      encoding == Encoding::PLAIN_DICTIONARY || encoding == Encoding::RLE_DICTIONARY;
-  if (indices && !wait_for_dictionary(task)) return;
+  if (task.has_indices() && !wait_for_dictionary(task)) return;
   const ColumnSpec& spec = column(task);
   const ValueType type = spec.type;
   const u64 count = static_cast<u64>(task.page.num_values);
@@ -381,9 +392,7 @@ void PageDecoder::decode_data_page(const PageTask& task) {
   const bool direct = whole != nullptr && type.copies() && encoding == Encoding::PLAIN &&
                       spec.max_definition_level == 0 &&
                       count * type.width == static_cast<u64>(task.page.uncompressed_page_size);
-  const bool points_into_body =
-      encoding == Encoding::PLAIN || encoding == Encoding::DELTA_LENGTH_BYTE_ARRAY;
-  ViewBuffer* kept = points_into_body ? view_buffer(task) : nullptr;
+  ViewBuffer* kept = task.views_point_into_body() ? view_buffer(task) : nullptr;
   Body body = open(task, kept != nullptr ? kept->owned : page_, direct ? whole : nullptr);
   const u64 valid = read_levels(task, body);
   const i64 start = now();
@@ -412,8 +421,12 @@ void PageDecoder::decode_data_page(const PageTask& task) {
   }
   emit(task, whole != nullptr ? nullptr : target, valid);
   record(task, Stage::DECODE, start, body.values_size, count * type.stride());
+  done_with_dictionary(task);
+}
+
+void PageDecoder::done_with_dictionary(const PageTask& task) {
   Dictionary& dictionary = read_->dictionaries[task.chunk];
-  if (indices && --dictionary.pages_left == 0) dictionary.entries = Buffer();
+  if (task.has_indices() && --dictionary.pages_left == 0) dictionary.entries = Buffer();
 }
 
 }  // namespace pq

@@ -12,28 +12,42 @@ void check(StatusWord word, const ValueType& type);
 // Forgets a buffer that none of the views points into.
 void drop_if_unused(ViewBuffer* kept, const u8* views, u64 count);
 
+void check_levels(StatusWord word, bool repetition = false);
+
 class PageDecoder {
  public:
   // Decode a task's page into the read's columns. Throws Error with the page's place.
   void decode(Read& read, const PageTask& task, i32 worker);
 
+  // Write a decoded page of a nested column to its output.
+  void assemble(Read& read, const PageTask& task, i32 worker);
+
   // The calling thread's own.
   static PageDecoder& of_this_thread();
 
  private:
+  struct LevelBytes {
+    const u8* bytes = nullptr;
+    u64 size = 0;
+    bool bit_packed = false;  // the deprecated encoding; else RLE
+  };
   // What a page holds once decompressed.
   struct Body {
-    const u8* levels = nullptr;  // definition levels of a v2 page
-    u64 levels_size = 0;
+    LevelBytes repetition;  // of a v2 page
+    LevelBytes definition;
     const u8* values = nullptr;  // of a v1 page at first: levels, then values
     u64 values_size = 0;
   };
 
   void decode_dictionary_page(const PageTask& task);
   void decode_page_with_last_value(const PageTask& task);
+  void decode_page(const PageTask& task);
   void decode_data_page(const PageTask& task);
+  void decode_nested_page(const PageTask& task);
   Body open(const PageTask& task, Buffer& page, u8* direct);
+  LevelBytes take_levels(const PageTask& task, Body& body, bool repetition) const;
   u64 read_levels(const PageTask& task, Body& body);
+  void read_nested_levels(const PageTask& task, Body& body, NestedPage& page);
   void decode_values(const PageTask& task, const Body& body, u64 count, u8* out);
   void decode_byte_streams(const PageTask& task, const Body& body, u64 count, u8* out);
   void decode_numbers(const PageTask& task, const Body& body, u64 count, u8* out);
@@ -44,6 +58,7 @@ class PageDecoder {
   u8* plain_target(const PageTask& task, u64 size, u8* out);
   void finish_plain(const PageTask& task, const u8* plain, u64 size, u64 count, u8* out);
   bool wait_for_dictionary(const PageTask& task);
+  void done_with_dictionary(const PageTask& task);
   void emit(const PageTask& task, const u8* values, u64 valid);
 
   const ColumnSpec& column(const PageTask& task) const;

@@ -102,7 +102,7 @@ void PageDecoder::decode_page_with_last_value(const PageTask& task) {
     read_->last_value_done.notify_all();
   };
   try {
-    decode_data_page(task);
+    decode_page(task);
   } catch (...) {
     finish(LastValue::State::FAILED);
     throw;

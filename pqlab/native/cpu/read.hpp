@@ -10,6 +10,7 @@
 
 #include "event.cuh"
 #include "memory.hpp"
+#include "nested.hpp"
 #include "page.cuh"
 #include "values.hpp"
 
@@ -37,13 +38,15 @@ struct RowRange {
   i64 out;
 };
 
-// Consecutive pages in memory. `first_row`: of the first data page, within the row group.
+// Consecutive pages in memory. `first_row`: of the first data page, within the row group;
+// `num_rows`: of them all, -1 where that is not known.
 struct FileRun {
   const u8* data;
   u64 size;
   i64 offset;  // in the file
   i32 first_page;
   i64 first_row;
+  i64 num_rows;
   u32 ordinal;  // among all runs of the read
 };
 
@@ -52,14 +55,16 @@ struct ColumnSpec {
   i32 leaf;
   ValueType type;
   u32 max_definition_level;
+  Nesting nesting;
 };
 
 struct ChunkSpec {
   u32 column;  // of the output
   i32 row_group;
   i32 codec;
-  i64 num_rows;   // of the row group
-  bool resolved;  // the runs are some of the pages; else the one run is the whole chunk
+  i64 num_rows;    // of the row group
+  i64 num_values;  // of the chunk, as its metadata says
+  bool resolved;   // the runs are some of the pages; else the one run is the whole chunk
   std::vector<FileRun> runs;
   u32 first_range;  // in ReadSpec::ranges
   u32 num_ranges;
@@ -89,10 +94,11 @@ struct ViewBuffer {
 
 struct ColumnOutput {
   Buffer values;    // stride bytes a row; BITS: a bitmap
-  Buffer validity;  // a bitmap; empty: the column has no levels
+  Buffer validity;  // a bitmap; empty: the values' own field is not optional
   std::atomic<i64> null_count{0};
   u32 num_view_buffers = 0;
   std::vector<ViewBuffer> view_buffers;
+  NestedOutput nested;
 };
 
 // A data page, or a dictionary page, to decode.
@@ -106,6 +112,15 @@ struct PageTask {
   u32 last_value;
   u32 value_before;
 
+  bool has_indices() const {
+    const auto encoding = static_cast<Encoding>(page.encoding);
+    return encoding == Encoding::PLAIN_DICTIONARY || encoding == Encoding::RLE_DICTIONARY;
+  }
+  // Whether views of its values may point into what it holds once decompressed.
+  bool views_point_into_body() const {
+    const auto encoding = static_cast<Encoding>(page.encoding);
+    return encoding == Encoding::PLAIN || encoding == Encoding::DELTA_LENGTH_BYTE_ARRAY;
+  }
   u64 body_bytes() const { return static_cast<u64>(page.total_bytes - page.header_bytes); }
 };
 
@@ -132,6 +147,7 @@ struct Read {
   std::vector<ColumnOutput> columns;
   std::vector<Dictionary> dictionaries;    // of the chunks
   std::vector<PageTask> tasks;             // dictionaries before the pages that use them
+  std::vector<NestedPage> nested_pages;    // of the tasks; none where no column is nested
   std::vector<std::vector<Event>> events;  // of the workers
   std::vector<LastValue> last_values;      // from 1 on
   std::atomic<u64> decoded_bytes{0};       // as ReadSpec::max_read_bytes counts them
@@ -140,11 +156,35 @@ struct Read {
   std::condition_variable last_value_done;
 
   explicit Read(const ReadSpec& spec_);
+
+  const ColumnSpec& column(const PageTask& task) const {
+    return spec.columns[spec.chunks[task.chunk].column];
+  }
+  NestedPage& nested_page(const PageTask& task) {
+    return nested_pages[static_cast<u64>(&task - tasks.data())];
+  }
 };
 
 // The errors for what is above ReadSpec's limits.
 Error page_bytes_error(u64 needed, const ReadSpec& spec);
 Error read_bytes_error(u64 needed, const ReadSpec& spec);
+
+// What is wrong with a chunk whose pages hold so many rows (`or_more`: at least), or so many of the
+// rows that are wanted.
+Error wrong_rows(const ChunkSpec& chunk, i64 rows, bool or_more);
+Error missing_rows(i64 found, i64 wanted);
+i64 wanted_rows(const ReadSpec& spec, const ChunkSpec& chunk);
+
+// Once a nested column's pages are decoded: which rows each holds. What is not wanted is left to be
+// cut. Throws where levels, headers and the row group disagree.
+struct PageCut {
+  u64 task;
+  std::vector<RowsInPage> rows;
+};
+std::vector<PageCut> find_nested_rows(Read& read);
+
+// Then: where each page's part lies in the outputs, whose memory is taken.
+void lay_out_nested(Read& read);
 
 // What is read, by the specification's codes; all else is refused.
 bool reads_encoding(PageType page_type, i8 encoding, Kind kind);
