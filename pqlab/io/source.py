@@ -12,6 +12,7 @@ import stat
 import threading
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -27,7 +28,8 @@ Bytes: TypeAlias = npt.NDArray[np.uint8]
 ByteRange: TypeAlias = tuple[int, int]
 
 PADDING_BYTES = 16  # readable, zero or file bytes, after every buffer: decoders load whole words
-_MAX_SYSCALL_BYTES = 1 << 30  # Linux transfers at most 2 GiB - 4 KiB in one call
+_COPY_BYTES = 8 << 20  # longer reads are split among threads; a system call moves up to 2 GiB
+_COPY_THREADS = 2
 _CLOCK_REALTIME_COARSE = 5  # the clock that stamps files on Linux
 _TICK_NS = 20_000_000  # twice the coarsest tick of that clock (100 Hz)
 _SECONDS_TICK_NS = 2_000_000_000  # file systems that keep whole (FAT: even) seconds
@@ -170,12 +172,29 @@ class FileSource(Source):
         self._release()
 
     def _fill(self, start: int, buffer: Bytes) -> None:
-        view = buffer.data
-        done = 0
         self._acquire()
         try:
+            if len(buffer) < 2 * _COPY_BYTES:
+                self._fill_piece(start, buffer)
+                return
+            # One core alone zeroes and copies at the speed of its memory port.
+            pieces = range(0, len(buffer), _COPY_BYTES)
+            with ThreadPoolExecutor(_COPY_THREADS, thread_name_prefix="pqlab-copy") as pool:
+                for _ in pool.map(
+                    lambda at: self._fill_piece(start + at, buffer[at : at + _COPY_BYTES]), pieces
+                ):
+                    pass
+        finally:
+            with self._lock:
+                self._readers -= 1
+                self._release()
+
+    def _fill_piece(self, start: int, buffer: Bytes) -> None:
+        view = buffer.data
+        done = 0
+        try:
             while done < len(view):
-                got = os.preadv(self._fd, [view[done : done + _MAX_SYSCALL_BYTES]], start + done)
+                got = os.preadv(self._fd, [view[done:]], start + done)
                 if got == 0:
                     raise self._short_error(start, done, len(view))
                 done += got
@@ -183,10 +202,6 @@ class FileSource(Source):
             raise SourceError(
                 f"cannot read: {_reason(error)}", file=self.name, offset=start + done
             ) from error
-        finally:
-            with self._lock:
-                self._readers -= 1
-                self._release()
 
     def check_unchanged(self) -> None:
         """Raise `SourceChangedError` if the path now leads to other content, or to none."""

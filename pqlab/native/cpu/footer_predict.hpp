@@ -2,7 +2,7 @@
 //
 // A leaf's chunk is tried by the last two imprints of the same leaf's chunks; then by their
 // shape; then by the shape that a leaf of its type had last. What fails is walked, and its shape
-// learned. Where shapes fail more often than not, only every 64th leaf keeps trying, so that the
+// learned. Where shapes fail more often than not, only every 256th leaf keeps trying, so that the
 // worst file costs little more than walking it.
 #pragma once
 #include <unordered_map>
@@ -26,7 +26,7 @@ class ChunkPredictor {
   static constexpr u32 NONE = ~0u;
   static constexpr u64 MAX_SHAPES = 1024, MAX_IMPRINTS = 4096;
   static constexpr i32 FIRST_BALANCE = 64, MIN_BALANCE = -64, MAX_BALANCE = 4096;
-  static constexpr u64 PROBE_EVERY = 64;
+  static constexpr u64 PROBE_EVERY = 256;
   static constexpr u64 PREFETCH_BYTES = 1024;
 
   struct Leaf {

@@ -40,7 +40,7 @@ struct NarrowColumn {
 template <int N>
 class NarrowTable {
  public:
-  static constexpr int BLOCK = 512;
+  static constexpr int BLOCK = 256;  // rows, so that a block stays in the first-level cache
   // From a row's cell to the next. Padded: cells a power of two apart would share their cache sets.
   static constexpr int STRIDE = BLOCK + 8;
   static constexpr int NOWHERE = N;  // a column that takes what nobody wants
