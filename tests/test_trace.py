@@ -274,6 +274,9 @@ class Failing(Source):
         self.reads += 1
         raise SourceError("no", offset=start)
 
+    def check_unchanged(self) -> None:
+        pass
+
     def close(self) -> None:
         pass
 

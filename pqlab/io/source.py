@@ -11,6 +11,7 @@ import re
 import stat
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -47,7 +48,7 @@ class Identity:
     device: int
 
 
-class Source:
+class Source(ABC):
     """Bytes at positions [0, size). Safe to use from several threads at once.
 
     `identity` is None where the content may change without a trace: such a source is not cached.
@@ -69,15 +70,16 @@ class Source:
         self._check_range(start, start + len(buffer))
         self._fill(start, buffer)
 
+    @abstractmethod
     def check_unchanged(self) -> None:
         """Raise `SourceChangedError` if the source is no longer what was opened."""
 
+    @abstractmethod
     def close(self) -> None:
         """Release what is held; reading afterwards is a `SourceError`. Closing twice is fine."""
-        raise NotImplementedError
 
-    def _fill(self, start: int, buffer: Bytes) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _fill(self, start: int, buffer: Bytes) -> None: ...
 
     def _read_one(self, start: int, stop: int) -> Bytes:
         self._check_range(start, stop)
@@ -324,6 +326,9 @@ class BytesSource(Source):
         if self._data is None:
             raise self._closed_error()
         buffer[:] = self._data[start : start + len(buffer)]
+
+    def check_unchanged(self) -> None:
+        """Nothing to compare: whoever changes a `bytearray` under its reader knows it."""
 
     def close(self) -> None:
         """Let go of the bytes."""
