@@ -266,7 +266,12 @@ def test_browser_runs_nothing_of_a_file(strange: Path, tmp_path: Path) -> None:
         encoding="utf-8",
     )
     done = subprocess.run(
-        ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", page.as_uri()],
+        [
+            "chromium",
+            *("--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"),
+            *("--no-first-run", f"--user-data-dir={tmp_path / 'profile'}"),
+            *("--dump-dom", page.as_uri()),
+        ],
         capture_output=True,
         text=True,
         check=True,
