@@ -119,7 +119,7 @@ def _parse(magic: Any, line: str) -> Namespace:
     for name in (options.output, getattr(options, "trace", None)):
         if name is not None and (not name.isidentifier() or keyword.iskeyword(name)):
             raise UsageError(f"{name!r} is not the name of a variable")
-    return options  # type: ignore[no-any-return]
+    return options  # type: ignore[no-any-return]  # IPython is untyped
 
 
 def _without_traceback(work: Callable[[], Any]) -> Any:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @overload
-def open(  # noqa: A001
+def open(  # noqa: A001  # `pqlab.open`
     source: str | os.PathLike[str] | bytes | bytearray | memoryview | IO[bytes],
     *,
     io: IOPolicy | None = None,
@@ -30,7 +30,7 @@ def open(  # noqa: A001
     verify_checksums: bool = False,
 ) -> ParquetFile: ...
 @overload
-def open(  # noqa: A001
+def open(  # noqa: A001  # `pqlab.open`
     source: Iterable[Any],
     *,
     io: IOPolicy | None = None,
@@ -38,7 +38,7 @@ def open(  # noqa: A001
     limits: Limits | None = None,
     verify_checksums: bool = False,
 ) -> Dataset: ...
-def open(source: Any, **options: Any) -> ParquetFile | Dataset:  # noqa: A001
+def open(source: Any, **options: Any) -> ParquetFile | Dataset:  # noqa: A001  # `pqlab.open`
     """Open Parquet: a file, or several as one `Dataset`. Only footers are read.
 
     `source`: a path, `file://` URL, `os.PathLike`, bytes, or a binary file object with read and

@@ -120,7 +120,7 @@ class _CompactReader:
 
     def struct(self, cls: type, place: str) -> Any:
         value = cls()
-        specification = cls.thrift_spec  # type: ignore[attr-defined]
+        specification = cls.thrift_spec  # type: ignore[attr-defined]  # made at run time
         self._enter(place)
         field_id = 0
         while True:

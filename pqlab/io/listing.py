@@ -109,6 +109,7 @@ def _expanded(path: str, skipped: list[tuple[str, str]]) -> Iterable[ListedFile]
 def _glob(pattern: str, skipped: list[tuple[str, str]]) -> Iterator[ListedFile]:
     parts = Path(pattern).parts
     fixed = next(i for i, part in enumerate(parts) if glob.has_magic(part))
+    # Path.glob takes no absolute pattern.
     for path in glob.iglob(pattern, recursive=True, include_hidden=True):  # noqa: PTH207
         names = Path(path).parts[fixed:]
         hidden = next((name for name in names if _is_hidden(name)), None)
@@ -131,7 +132,7 @@ def _folder(
     while waiting:
         folder, partition, above = waiting.pop()
         try:
-            status = os.stat(folder)  # noqa: PTH116
+            status = os.stat(folder)  # noqa: PTH116  # paths here are text
             entries = list(os.scandir(folder))
         except OSError as error:
             raise SourceError(f"cannot list the folder: {error.strerror}", file=folder) from error
@@ -169,7 +170,7 @@ def _is_taken(path: str, skipped: list[tuple[str, str]]) -> bool:
 
 def _why_not_parquet(path: str) -> str | None:
     try:
-        if not stat.S_ISREG(os.stat(path).st_mode):  # noqa: PTH116
+        if not stat.S_ISREG(os.stat(path).st_mode):  # noqa: PTH116  # as above
             return "not a regular file"
         with Path(path).open("rb") as file:
             head = file.read(SHOWN_BYTES)

@@ -22,11 +22,11 @@ class HasLeaves(Protocol):
     """A schema with its leaves: of a file, or of a dataset."""
 
     @property
-    def schema(self) -> SchemaNode: ...  # noqa: D102
+    def schema(self) -> SchemaNode: ...  # noqa: D102  # as FileMetaData's
     @property
-    def leaves(self) -> tuple[SchemaNode, ...]: ...  # noqa: D102
+    def leaves(self) -> tuple[SchemaNode, ...]: ...  # noqa: D102  # as FileMetaData's
     @property
-    def num_leaves(self) -> int: ...  # noqa: D102
+    def num_leaves(self) -> int: ...  # noqa: D102  # as FileMetaData's
 
 
 def find_leaves(columns: Iterable[ColumnPick], schema: HasLeaves) -> list[int]:

@@ -129,23 +129,13 @@ void read_row_groups(FooterReader& in, const ThriftField& field, const FooterLim
   RowGroupsReader(in, footer, predict).read();
 }
 
-// A union of structs: the id of the field that is set; 0 if none is.
-i32 read_union(FooterReader& in) {
-  i32 set = 0;
-  for (ThriftField field; in.next_field(field);) {
-    set = field.id;
-    in.skip(field.type);
-  }
-  return set;
-}
-
 void read_column_orders(FooterReader& in, const ThriftField& field, Footer& footer) {
   u64 size = 0;
   if (!in.read_list(spec::FILE_META_DATA, field, size)) return;
   std::vector<u8> orders;
   orders.reserve(size);
   for (u64 i = 0; i < size && in.ok(); ++i) {
-    const i32 id = read_union(in);
+    const i32 id = in.read_union();
     orders.push_back(id > 0 && id < 255 ? static_cast<u8>(id) : 255);
   }
   in.check(spec::FILE_META_DATA, 7);
@@ -220,7 +210,7 @@ void read_footer(FooterReader& in, const FooterLimits& limits, bool predict, Foo
       case 7: in.read_optional(field, [&] { read_column_orders(in, field, footer); }); break;
       case 8:
         in.read_optional(field, [&] {
-          const i32 id = read_union(in);
+          const i32 id = in.read_union();
           in.check(owner, 8);
           footer.encryption_algorithm = id;
         });

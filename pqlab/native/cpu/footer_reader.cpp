@@ -1,22 +1,9 @@
 #include "footer_reader.hpp"
 
+#include "thrift_text.hpp"
+
 namespace pq {
 namespace {
-
-const char* explain(ThriftStatus status) {
-  switch (status) {
-    case ThriftStatus::OK: return "no error";
-    case ThriftStatus::TRUNCATED: return "the footer ends inside the value";
-    case ThriftStatus::VARINT_TOO_LONG: return "a varint of more than 10 bytes or 64 bits";
-    case ThriftStatus::OUT_OF_RANGE: return "the value does not fit its type";
-    case ThriftStatus::FIELD_ID: return "a field id outside of 16 bits";
-    case ThriftStatus::UNKNOWN_TYPE: return "a type that thrift's compact protocol does not have";
-    case ThriftStatus::WRONG_TYPE: return "the value is of another thrift type";
-    case ThriftStatus::TOO_LONG: return "longer than the bytes that are left";
-    case ThriftStatus::TOO_DEEP: return "nested too deep";
-  }
-  return "unknown";
-}
 
 const char* type_name(ThriftType type) {
   constexpr const char* names[] = {"nothing", "bool",   "bool", "i8",  "i16", "i32",    "i64",
@@ -42,7 +29,7 @@ void FooterReader::corrupt(const StructSpec& owner, i32 id, const std::string& m
 }
 
 void FooterReader::corrupt_status(const StructSpec& owner, i32 id) const {
-  corrupt(owner, id, explain(status), failed_at);
+  corrupt(owner, id, thrift_text(status), failed_at);
 }
 
 void FooterReader::warn(const std::string& field, const std::string& message, u64 where) {

@@ -92,6 +92,16 @@ class FooterReader : public ThriftReader {
     return value;
   }
 
+  // A union of empty structs: the id of the field that is set; 0 if none is.
+  i32 read_union() {
+    i32 set = 0;
+    for (ThriftField field; next_field(field);) {
+      set = field.id;
+      skip(field.type);
+    }
+    return set;
+  }
+
   // The header of a list field, its element type checked. False: optional and wrong, skipped.
   bool read_list(const StructSpec& owner, const ThriftField& field, u64& length);
 

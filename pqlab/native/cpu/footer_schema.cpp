@@ -22,16 +22,6 @@ struct LogicalType {
   ThriftSpan crs;
 };
 
-// A union of empty structs: the id of the field that is set; 0 if none is.
-i32 read_union(FooterReader& in) {
-  i32 set = 0;
-  for (ThriftField field; in.next_field(field);) {
-    set = field.id;
-    in.skip(field.type);
-  }
-  return set;
-}
-
 void read_decimal(FooterReader& in, LogicalType& out) {
   const StructSpec& owner = spec::DECIMAL_TYPE;
   const u64 start = in.position;
@@ -56,7 +46,7 @@ void read_time(FooterReader& in, LogicalType& out) {
     if (field.id == 1) {
       out.flag = in.read_bool(field);
     } else {
-      out.unit = read_union(in);
+      out.unit = in.read_union();
     }
     in.check(owner, field.id);
   }
