@@ -6,7 +6,8 @@
 
 PYTHON := .venv/bin/python
 BUILT_FROM := pyproject.toml CMakeLists.txt $(wildcard pqlab/native/*.cuh pqlab/native/cpu/*)
-CXX_FILES := $(wildcard pqlab/native/*.cuh pqlab/native/cpu/*)
+CXX_FILES := $(wildcard pqlab/native/*.cuh pqlab/native/cpu/* pqlab/gpu/emulator/*.[ch]pp \
+	tests/kernels/*)
 
 lab: .venv/.lab
 	@$(PYTHON) tools/lab.py
