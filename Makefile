@@ -45,6 +45,7 @@ docs: .venv/.test
 
 bench: .venv/.bench
 	$(PYTHON) -m benchmarks.footer
+	$(PYTHON) -m benchmarks.decode
 
 clean:
 	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

@@ -1,0 +1,176 @@
+"""What `benchmarks.decode` found, as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any
+
+from benchmarks.decode_remarks import REMARKS
+from benchmarks.decode_rows import REGIMES, Regime, Row
+from benchmarks.results import versions
+from benchmarks.timing import Ratio, Series
+
+METHOD = """\
+Each side starts from the path, footer included, and ends with the same columns as polars or Arrow
+has them; results are compared before anything is timed. A cell is how many times as long the
+fastest peer takes as pqlab: the median over rounds and its 95 % interval. **Recycled**: every
+allocator is told to keep its memory; **fresh**: to give it back at once; **first call**: in a
+new process, imports left out, allocators as they come. Every peer takes the fastest of its ways;
+one that takes twice as long as the fastest peer is tried three times and not measured further.
+The floor is what no reader can be faster than: the output written once at memcpy's speed by all
+cores, and decompression alone. Peak: how far resident memory rises in a first call; the bar is 1.15
+times the frame, plus the compressed bytes."""
+
+LEGEND = """\
+Behind a figure its bar; what misses it is bold. Of the floor: in recycled and in fresh memory.
+Traced: how many times as long a traced read takes (bar: 1.02). Peak: pqlab's without the compressed
+bytes (bar: 1.15), and the fastest peer's."""
+
+
+@dataclass(slots=True)
+class Result:
+    """What was found of a row. `tried`: ms and name of each peer's fastest way, by regime."""
+
+    row: Row
+    file_bytes: int
+    series: dict[Regime, Series] = field(default_factory=dict)
+    tried: dict[Regime, dict[str, tuple[float, str]]] = field(default_factory=dict)
+    floors: dict[Regime, dict[str, Any] | None] = field(default_factory=dict)
+    peaks: dict[str, dict[str, int]] = field(default_factory=dict)
+
+    def times(self, regime: Regime) -> dict[str, float]:
+        """Median wall times in ms."""
+        samples = self.series[regime].samples
+        return {side: median(s.wall_ms for s in found) for side, found in samples.items()}
+
+    def fastest_peer(self, regime: Regime) -> str:
+        """By the median."""
+        peers = {side: ms for side, ms in self.times(regime).items() if "pqlab" not in side}
+        return min(peers, key=peers.__getitem__)
+
+    def ratio(self, regime: Regime) -> Ratio:
+        """How many times as long the fastest peer takes."""
+        return self.series[regime].ratio(self.fastest_peer(regime), "pqlab")
+
+    def below(self, regime: Regime) -> bool:
+        """Whether the bar is missed."""
+        return self.ratio(regime).median < self.row.bars[regime]
+
+
+def line(result: Result) -> str:
+    """A row in a line, for those who wait."""
+    cells = [
+        f"{regime} {result.ratio(regime).text(2)} bar {bar} against {result.fastest_peer(regime)}"
+        f"{'' if result.series[regime].is_quiet else ', NOT QUIET'}"
+        for regime, bar in result.row.bars.items()
+    ]
+    return f"{result.row.name}: {'; '.join(cells)}"
+
+
+def body(results: Sequence[Result]) -> str:
+    """The section's body."""
+    parts = [METHOD, _summary(results), _remarks(results)]
+    parts += [
+        f"### In {about}\n\n{_details(results, regime)}"
+        for regime, about in REGIMES.items()
+        if any(regime in result.series for result in results)
+    ]
+    parts.append(versions("polars", "pyarrow", "duckdb"))
+    return "\n\n".join(parts)
+
+
+def _summary(results: Sequence[Result]) -> str:
+    lines = [
+        "| work | recycled | fresh | first call | of the floor | traced | peak / frame |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for result in results:
+        cells = [_cell(result, regime) for regime in REGIMES]
+        cells += [_share(result), _traced(result), _peak(result)]
+        lines.append(f"| {result.row.about} | {' | '.join(cells)} |")
+    return "\n".join([*lines, "", LEGEND])
+
+
+def _cell(result: Result, regime: Regime) -> str:
+    if regime not in result.series:
+        return "-"
+    figure = result.ratio(regime).text(2)
+    if result.below(regime):
+        figure = f"**{figure}**"
+    noise = "" if result.series[regime].is_quiet else " (not quiet)"
+    return f"{figure}{noise}; bar {result.row.bars[regime]}"
+
+
+def _share(result: Result) -> str:
+    shares = []
+    for regime, floor in result.floors.items():
+        if floor is not None:
+            least = floor["write_ms"] + floor["decompress_ms"]
+            shares.append(f"{least / result.times(regime)['pqlab']:.0%}")
+    return ", ".join(shares) or "-"
+
+
+def _traced(result: Result) -> str:
+    series = result.series["recycled"]
+    if "pqlab, traced" not in series.samples:
+        return "-"
+    return series.ratio("pqlab, traced", "pqlab").text(3)
+
+
+def _peak(result: Result) -> str:
+    if not result.peaks:
+        return "-"
+    peer = result.fastest_peer("first")
+    return ", ".join(_peak_of(result, side) for side in ("pqlab", peer))
+
+
+def _peak_of(result: Result, side: str) -> str:
+    peak = result.peaks[side]
+    compressed = result.file_bytes if side == "pqlab" else 0
+    return f"{side} {max(peak['rise'] - compressed, 0) / peak['frame']:.2f}"
+
+
+def _remarks(results: Sequence[Result]) -> str:
+    lines = []
+    for result in results:
+        for regime in result.series:
+            if result.below(regime):
+                remark = REMARKS.get((result.row.name, regime), "not looked into yet")
+                lines.append(f"- {result.row.about}, {REGIMES[regime]}: {remark}.")
+    return "\n".join(["What bounds the cells below their bars:", "", *lines]) if lines else ""
+
+
+def _details(results: Sequence[Result], regime: Regime) -> str:
+    lines = [
+        "| work | side | median ms | least ms | user ms | system ms | page faults | times pqlab |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for result in results:
+        if regime not in result.series:
+            continue
+        series = result.series[regime]
+        tried = result.tried.get(regime, {})
+        for side, samples in series.samples.items():
+            way = f" ({tried[side][1]})" if side in tried else ""
+            ratio = "" if side == "pqlab" else series.ratio(side, "pqlab").text(2)
+            cells = [
+                f"{median(s.wall_ms for s in samples):.1f}",
+                f"{min(s.wall_ms for s in samples):.1f}",
+                f"{median(s.user_ms for s in samples):.1f}",
+                f"{median(s.system_ms for s in samples):.1f}",
+                f"{median(s.page_faults for s in samples):,.0f}",
+            ]
+            lines.append(f"| {result.row.about} | {side}{way} | {' | '.join(cells)} | {ratio} |")
+        for peer, (taken_ms, way) in tried.items():
+            if peer not in series.samples:
+                lines.append(
+                    f"| {result.row.about} | {peer} ({way}), tried | | {taken_ms:.1f} | | | | |"
+                )
+        one, other = series.spin
+        if regime != "first" and not series.is_quiet:
+            lines.append(
+                f"| {result.row.about} | *spin probe {one:.2f}, {other:.2f}* | | | | | | |"
+            )
+    return "\n".join(lines)
