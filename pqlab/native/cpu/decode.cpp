@@ -153,13 +153,21 @@ bool signal_pending() {
   return PyErr_CheckSignals() != 0;
 }
 
-void run(Read& read) {
-  bool completed;
+// Waits without the GIL; a signal's exception ends the read.
+void run(Work& work) {
+  constexpr i64 POLL_NS = 40'000'000;
+  bool interrupted = false;
   {
     const nb::gil_scoped_release release;
-    completed = run_read(read, signal_pending);
+    work.begin_here();
+    while (!work.wait(POLL_NS)) {
+      if (interrupted || !signal_pending()) continue;
+      interrupted = true;
+      work.cancel();
+    }
   }
-  if (!completed) throw nb::python_error();
+  if (interrupted) throw nb::python_error();
+  work.rethrow();
 }
 
 nb::tuple decode(const nb::list& columns, const nb::list& chunks, const nb::list& ranges,
@@ -181,8 +189,10 @@ nb::tuple decode(const nb::list& columns, const nb::list& chunks, const nb::list
   for (nb::handle item : chunks) {
     spec.chunks.push_back(chunk_spec(item, spec.columns, spec.ranges, num_runs));
   }
-  Read read(spec);
-  run(read);
+  const auto team = std::make_shared<Team>(spec.workers);
+  ReadWork state(std::move(spec));
+  run(*std::make_shared<Work>(team, [&](Phase& phase) { return state.next(phase); }));
+  Read& read = state.read();
   nb::list outputs;
   for (ColumnOutput& column : read.columns) outputs.append(output_of(column));
   return nb::make_tuple(outputs, trace ? array_of(read.events) : nb::none());

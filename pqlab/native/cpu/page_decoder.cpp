@@ -1,11 +1,10 @@
 #include "page_decoder.hpp"
 
-#include <time.h>
-
 #include <algorithm>
 #include <cstdio>
 
 #include "bitmap.hpp"
+#include "clock.hpp"
 #include "crc32.hpp"
 #include "levels.cuh"
 #include "status.hpp"
@@ -89,12 +88,7 @@ ViewBuffer* PageDecoder::view_buffer(const PageTask& task) const {
   return column(task).type.views() ? &output(task).view_buffers[task.view_buffer] : nullptr;
 }
 
-i64 PageDecoder::now() const {
-  if (!read_->spec.trace) return 0;
-  timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<i64>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
-}
+i64 PageDecoder::now() const { return read_->spec.trace ? now_ns() : 0; }
 
 void PageDecoder::record(const PageTask& task, Stage stage, i64 start_ns, u64 bytes_in,
                          u64 bytes_out) {

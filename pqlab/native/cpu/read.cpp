@@ -1,9 +1,10 @@
 #include "read.hpp"
 
 #include <algorithm>
+#include <iterator>
 
+#include "clock.hpp"
 #include "page_decoder.hpp"
-#include "thread_pool.hpp"
 
 namespace pq {
 namespace {
@@ -103,29 +104,6 @@ void allocate_columns(Read& read, bool nested, Allocate&& take) {
   }
 }
 
-// Pages of nested columns, once they are decoded, to their outputs.
-bool assemble_nested(Read& read, u64 planned_bytes, bool in_this_thread,
-                     const std::function<bool()>& interrupted) {
-  const std::vector<PageCut> cuts = find_nested_rows(read);
-  const auto cut_page = [&](u64 i, u32) {
-    const PageTask& task = read.tasks[cuts[i].task];
-    const ColumnSpec& column = read.column(task);
-    cut(column.nesting, column.type, cuts[i].rows, read.nested_page(task));
-  };
-  if (!run_tasks(cuts.size(), read.spec.workers, in_this_thread, cut_page, interrupted)) {
-    return false;
-  }
-  lay_out_nested(read);
-  check_read_bytes(read, nested_output_bytes(read), read.decoded_bytes - planned_bytes);
-  allocate_columns(read, true, allocate_nested);
-  const auto fill_page = [&](u64 task, u32 worker) {
-    if (!read.column(read.tasks[task]).nesting.nested) return;
-    const i32 name = in_this_thread ? -1 : static_cast<i32>(worker);
-    PageDecoder::of_this_thread().assemble(read, read.tasks[task], name);
-  };
-  return run_tasks(read.tasks.size(), read.spec.workers, in_this_thread, fill_page, interrupted);
-}
-
 }  // namespace
 
 Error page_bytes_error(u64 needed, const ReadSpec& spec) {
@@ -169,33 +147,94 @@ i64 run_dictionary(Read& read) {
   return task.page.num_values;
 }
 
-bool run_read(Read& read, const std::function<bool()>& interrupted) {
-  find_pages(read);
-  const double nested_bytes = nested_page_bytes(read);
-  check_read_bytes(read, nested_bytes, 0);
-  const u64 planned_bytes = read.decoded_bytes;
-  for (ColumnOutput& column : read.columns) {
+bool ReadWork::next(Phase& phase) {
+  constexpr Step STEPS[] = {&ReadWork::fetch, &ReadWork::decode, &ReadWork::cut_nested,
+                            &ReadWork::fill_nested};
+  while (step_ < std::size(STEPS)) {
+    if ((this->*STEPS[step_++])(phase)) return true;
+  }
+  return false;
+}
+
+bool ReadWork::fetch(Phase& phase) {
+  Fetch& fetch = spec_.fetch;
+  fetch.allocate();
+  for (ChunkSpec& chunk : spec_.chunks) {
+    for (FileRun& run : chunk.runs) {
+      if (run.data != nullptr) continue;
+      run.data = fetch.find(run.offset, run.offset + static_cast<i64>(run.size));
+    }
+  }
+  if (fetch.requests.empty()) return false;
+  u64 bytes = 0;
+  for (const Request& request : fetch.requests) {
+    bytes += static_cast<u64>(request.stop - request.start);
+  }
+  const auto fetch_request = [this](u64 request, i32 worker) {
+    const i64 start_ns = spec_.trace ? now_ns() : 0;
+    spec_.fetch.run(request);
+    if (!spec_.trace) return;
+    read_.events[static_cast<u64>(std::max(worker, 0))].push_back(
+        spec_.fetch.event(request, start_ns, worker));
+  };
+  phase = {fetch.requests.size(), fetch_request, bytes < INLINE_BYTES};
+  return true;
+}
+
+bool ReadWork::decode(Phase& phase) {
+  find_pages(read_);
+  progress_.num_pages = read_.tasks.size();
+  const double nested_bytes = nested_page_bytes(read_);
+  check_read_bytes(read_, nested_bytes, 0);
+  planned_bytes_ = read_.decoded_bytes;
+  for (ColumnOutput& column : read_.columns) {
     column.view_buffers = std::vector<ViewBuffer>(column.num_view_buffers);
   }
-  allocate_columns(read, false, [&](const ColumnSpec& column, ColumnOutput& output) {
-    allocate(column, read.spec.num_rows, output);
+  allocate_columns(read_, false, [&](const ColumnSpec& column, ColumnOutput& output) {
+    allocate(column, spec_.num_rows, output);
   });
-  const auto is_nested = [](const ColumnSpec& column) { return column.nesting.nested; };
-  const auto& columns = read.spec.columns;
-  const bool any_nested = std::any_of(columns.begin(), columns.end(), is_nested);
-  if (any_nested) read.nested_pages = std::vector<NestedPage>(read.tasks.size());
   u64 bytes = static_cast<u64>(nested_bytes);
-  for (const ColumnOutput& column : read.columns) bytes += column.values.size();
-  for (const PageTask& task : read.tasks) {
+  for (const ColumnOutput& column : read_.columns) bytes += column.values.size();
+  for (const PageTask& task : read_.tasks) {
     bytes += static_cast<u64>(task.page.uncompressed_page_size);
   }
-  const bool in_this_thread = bytes < INLINE_BYTES;
-  const auto decode = [&](u64 task, u32 worker) {
-    const i32 name = in_this_thread ? -1 : static_cast<i32>(worker);
-    PageDecoder::of_this_thread().decode(read, read.tasks[task], name);
+  small_ = bytes < INLINE_BYTES;
+  const auto is_nested = [](const ColumnSpec& column) { return column.nesting.nested; };
+  any_nested_ = std::any_of(spec_.columns.begin(), spec_.columns.end(), is_nested);
+  if (any_nested_) read_.nested_pages = std::vector<NestedPage>(read_.tasks.size());
+  const auto decode_page = [this](u64 task, i32 worker) {
+    PageDecoder::of_this_thread().decode(read_, read_.tasks[task], worker);
+    ++progress_.pages_done;
+    progress_.bytes_done += static_cast<u64>(read_.tasks[task].page.total_bytes);
   };
-  return run_tasks(read.tasks.size(), read.spec.workers, in_this_thread, decode, interrupted) &&
-         (!any_nested || assemble_nested(read, planned_bytes, in_this_thread, interrupted));
+  phase = {read_.tasks.size(), decode_page, small_};
+  return true;
+}
+
+// Pages of nested columns are cut once all are decoded, and then go to their outputs.
+bool ReadWork::cut_nested(Phase& phase) {
+  if (!any_nested_) return false;
+  cuts_ = find_nested_rows(read_);
+  const auto cut_page = [this](u64 i, i32) {
+    const PageTask& task = read_.tasks[cuts_[i].task];
+    const ColumnSpec& column = read_.column(task);
+    cut(column.nesting, column.type, cuts_[i].rows, read_.nested_page(task));
+  };
+  phase = {cuts_.size(), cut_page, small_};
+  return true;
+}
+
+bool ReadWork::fill_nested(Phase& phase) {
+  if (!any_nested_) return false;
+  lay_out_nested(read_);
+  check_read_bytes(read_, nested_output_bytes(read_), read_.decoded_bytes - planned_bytes_);
+  allocate_columns(read_, true, allocate_nested);
+  const auto fill_page = [this](u64 task, i32 worker) {
+    if (!read_.column(read_.tasks[task]).nesting.nested) return;
+    PageDecoder::of_this_thread().assemble(read_, read_.tasks[task], worker);
+  };
+  phase = {read_.tasks.size(), fill_page, small_};
+  return true;
 }
 
 }  // namespace pq

@@ -9,9 +9,11 @@
 #include <vector>
 
 #include "event.cuh"
+#include "fetch.hpp"
 #include "memory.hpp"
 #include "nested.hpp"
 #include "page.cuh"
+#include "thread_pool.hpp"
 #include "values.hpp"
 
 namespace pq {
@@ -41,7 +43,7 @@ struct RowRange {
 // Consecutive pages in memory. `first_row`: of the first data page, within the row group;
 // `num_rows`: of them all, -1 where that is not known.
 struct FileRun {
-  const u8* data;
+  const u8* data;  // null until it is fetched
   u64 size;
   i64 offset;  // in the file
   i32 first_page;
@@ -74,6 +76,7 @@ struct ReadSpec {
   std::vector<ColumnSpec> columns;
   std::vector<ChunkSpec> chunks;
   std::vector<RowRange> ranges;
+  Fetch fetch;       // of the chunks' runs
   i64 num_rows = 0;  // of the output
   u32 workers = 1;
   bool verify_checksums = false;
@@ -200,7 +203,41 @@ void find_dictionary(Read& read);
 // Decodes that page: the column's values become the dictionary's entries. Gives their number.
 i64 run_dictionary(Read& read);
 
-// Runs the read; false: `interrupted` gave true.
-bool run_read(Read& read, const std::function<bool()>& interrupted);
+// How far a read is. `num_pages`: 0 until they are found. Bytes are compressed, with page headers.
+struct Progress {
+  std::atomic<u64> num_pages{0};
+  std::atomic<u64> pages_done{0};
+  std::atomic<u64> bytes_done{0};
+};
+
+// A read as work for the pool: fetch, find the pages, take memory, decode; then what nested columns
+// need. `next` sets up the phase that follows.
+class ReadWork {
+ public:
+  explicit ReadWork(ReadSpec spec) : spec_(std::move(spec)), read_(spec_) {}
+
+  bool next(Phase& phase);
+
+  Read& read() { return read_; }
+  const ReadSpec& spec() const { return spec_; }
+  const Progress& progress() const { return progress_; }
+
+ private:
+  using Step = bool (ReadWork::*)(Phase&);
+
+  bool fetch(Phase& phase);
+  bool decode(Phase& phase);
+  bool cut_nested(Phase& phase);
+  bool fill_nested(Phase& phase);
+
+  ReadSpec spec_;
+  Read read_;
+  Progress progress_;
+  u64 step_ = 0;
+  u64 planned_bytes_ = 0;
+  bool small_ = false;
+  bool any_nested_ = false;
+  std::vector<PageCut> cuts_;
+};
 
 }  // namespace pq

@@ -153,7 +153,7 @@ nb::list text_views(const Array<u8>& data, const Array<i64>& start, const Array<
   const i32* leaves = leaf.data();
   const u64 num_blocks = (spans.count + BLOCK_ROWS - 1) / BLOCK_ROWS;
   std::vector<std::string> texts(num_blocks);
-  const auto write_block = [&](u64 number, u32) {
+  const auto write_block = [&](u64 number, i32) {
     TextBlock block(spans, static_cast<i32>(number), static_cast<i32>(num_blocks));
     const u64 end = std::min(spans.count, (number + 1) * BLOCK_ROWS);
     for (u64 row = number * BLOCK_ROWS; row < end; ++row) {
@@ -168,7 +168,7 @@ nb::list text_views(const Array<u8>& data, const Array<i64>& start, const Array<
   };
   {
     const nb::gil_scoped_release released;
-    run_tasks(num_blocks, workers, num_blocks == 1, write_block, [] { return false; });
+    run_tasks(num_blocks, workers, num_blocks == 1, write_block);
   }
   nb::list buffers;
   for (const std::string& text : texts) buffers.append(nb::bytes(text.data(), text.size()));

@@ -2,66 +2,19 @@
 
 #include <pthread.h>
 
-#include <atomic>
+#include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <deque>
-#include <exception>
-#include <memory>
-#include <mutex>
 #include <new>
 #include <system_error>
 #include <thread>
 
+#include "clock.hpp"
+#include "error.hpp"
+
 namespace pq {
-namespace {
 
-constexpr auto POLL = std::chrono::milliseconds(50);
-
-class Job {
- public:
-  Job(u64 count, const std::function<void(u64, u32)>& run) : count_(count), run_(run) {}
-
-  // Take tasks until none is left.
-  void work(u32 worker) {
-    while (!stopped_.load(std::memory_order_relaxed)) {
-      const u64 task = next_.fetch_add(1, std::memory_order_relaxed);
-      if (task >= count_) return;
-      try {  // whatever is taken is run: a later task may wait for it
-        run_(task, worker);
-      } catch (...) {
-        fail(task);
-      }
-    }
-  }
-
-  bool finished() const { return stopped_.load() || next_.load() >= count_; }
-  void stop() { stopped_.store(true); }
-  void rethrow() const {
-    if (error_ != nullptr) std::rethrow_exception(error_);
-  }
-
- private:
-  void fail(u64 task) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (error_ == nullptr || task < failed_task_) {
-      error_ = std::current_exception();
-      failed_task_ = task;
-    }
-    stop();
-  }
-
-  const u64 count_;
-  const std::function<void(u64, u32)>& run_;
-  std::atomic<u64> next_{0};
-  std::atomic<bool> stopped_{false};
-  std::mutex mutex_;
-  std::exception_ptr error_;
-  u64 failed_task_ = 0;
-};
-
-// Threads wait for tickets; a ticket is one worker's share in a job. The pool is never destroyed:
-// its threads end with the process.
+// The pool is never destroyed: its threads end with the process.
 class Pool {
  public:
   static Pool& instance() {
@@ -71,6 +24,7 @@ class Pool {
                                                    // pool's threads were doing is lost with them.
                                                    new (&mutex()) std::mutex();
                                                    pool() = nullptr;
+                                                   ++generation();
                                                  });
     (void)registered;
     const std::lock_guard<std::mutex> lock(mutex());
@@ -78,37 +32,55 @@ class Pool {
     return *pool();
   }
 
-  bool run(Job& job, u32 workers, const std::function<bool()>& interrupted) {
-    std::unique_lock<std::mutex> lock(mutex_);
-    grow(workers);
-    u32 unfinished = workers;
-    for (u32 worker = 0; worker < workers; ++worker) {
-      tickets_.push_back({&job, worker, &unfinished});
+  void add(const std::shared_ptr<Work>& work) {
+    const std::lock_guard<std::mutex> lock(mutex());
+    work->generation_ = generation();
+    grow(work->team_->workers);
+    queue_.push_back(work);
+    wake(work->state_ == Work::State::TASKS ? work->phase_.count : 1);
+  }
+
+  void urge(const std::shared_ptr<Work>& work) {
+    const std::lock_guard<std::mutex> lock(mutex());
+    const auto found = std::find(queue_.begin(), queue_.end(), work);
+    if (found == queue_.end() || found == queue_.begin()) return;
+    queue_.erase(found);
+    queue_.push_front(work);
+  }
+
+  // What waits for a thread to take it ends here; else the last thread that works on it ends it.
+  void drop(const std::shared_ptr<Work>& work) {
+    const std::lock_guard<std::mutex> lock(mutex());
+    if (work->generation_ != generation()) return;
+    if (work->active_ == 0 && work->state_ != Work::State::ENDED) end(*work);
+  }
+
+  bool wait(Work& work, i64 timeout_ns) {
+    std::unique_lock<std::mutex> lock(mutex());
+    if (work.is_done()) return true;
+    if (work.generation_ != generation()) {
+      throw Error(ErrorKind::Source, "the read was lost when the process forked");
     }
-    work_.notify_all();
-    bool was_interrupted = false;
-    auto next_poll = std::chrono::steady_clock::now() + POLL;
-    while (unfinished != 0) {
-      if (job.finished()) unfinished -= retract(job);
-      if (unfinished == 0) break;
-      if (done_.wait_until(lock, next_poll) != std::cv_status::timeout) continue;
-      next_poll += POLL;
-      if (was_interrupted) continue;
-      lock.unlock();
-      was_interrupted = interrupted();
-      if (was_interrupted) job.stop();
-      lock.lock();
+    const auto ended = [&] { return work.state_ == Work::State::ENDED; };
+    return work.ended_.wait_for(lock, std::chrono::nanoseconds(timeout_ns), ended);
+  }
+
+  PoolUsage usage() {
+    const std::lock_guard<std::mutex> lock(mutex());
+    return {size_, busy_ns_ + busy_ * now_ns() - busy_since_ns_};
+  }
+
+  void stop() {
+    std::unique_lock<std::mutex> lock(mutex());
+    const std::deque<std::shared_ptr<Work>> all = queue_;
+    for (const auto& work : all) {
+      work->cancelled_ = work->stopped_ = true;
+      if (work->active_ == 0) end(*work);
     }
-    return !was_interrupted;
+    idle_.wait(lock, [this] { return busy_ == 0; });
   }
 
  private:
-  struct Ticket {
-    Job* job;
-    u32 worker;
-    u32* unfinished;
-  };
-
   static std::mutex& mutex() {
     static auto* mutex = new std::mutex();
     return *mutex;
@@ -117,62 +89,209 @@ class Pool {
     static Pool* pool = nullptr;
     return pool;
   }
+  static u64& generation() {
+    static u64 generation = 0;
+    return generation;
+  }
 
   void grow(u32 workers) {
     try {
       for (; size_ < workers; ++size_) std::thread([this] { serve(); }).detach();
     } catch (const std::system_error&) {
-      if (size_ == 0) throw;  // fewer threads than asked for serve all tickets, too
+      if (size_ == 0) throw;  // fewer threads than asked for serve everything, too
     }
   }
 
-  // Take back the tickets of a job that no thread has begun; how many those were.
-  u32 retract(const Job& job) {
-    const std::size_t before = tickets_.size();
-    for (auto ticket = tickets_.begin(); ticket != tickets_.end();) {
-      ticket = ticket->job == &job ? tickets_.erase(ticket) : ticket + 1;
+  void wake(u64 threads) {
+    if (threads >= size_) return wanted_.notify_all();
+    for (; threads > 0; --threads) wanted_.notify_one();
+  }
+
+  // The first in the queue that has something to do for one more thread.
+  std::shared_ptr<Work> find() const {
+    for (const auto& work : queue_) {
+      if (work->team_->active >= work->team_->workers) continue;
+      if (work->state_ == Work::State::SET_UP_WANTED) return work;
+      if (work->state_ == Work::State::TASKS && work->has_tasks()) return work;
     }
-    return static_cast<u32>(before - tickets_.size());
+    return nullptr;
   }
 
   void serve() {
-    std::unique_lock<std::mutex> lock(mutex_);
+    std::unique_lock<std::mutex> lock(mutex());
     for (;;) {
-      work_.wait(lock, [this] { return !tickets_.empty(); });
-      const Ticket ticket = tickets_.front();
-      tickets_.pop_front();
+      std::shared_ptr<Work> work;
+      wanted_.wait(lock, [&] { return (work = find()) != nullptr; });
+      const u32 number = join(*work);
+      const i64 start_ns = now_ns();
+      ++busy_;
+      busy_since_ns_ += start_ns;
+      do_work(lock, *work, static_cast<i32>(number));
+      --busy_;
+      busy_since_ns_ -= start_ns;
+      busy_ns_ += now_ns() - start_ns;
+      leave(*work, number);
+      if (busy_ == 0) idle_.notify_all();
+      // Without the lock: this may be the last reference to all that was read.
       lock.unlock();
-      ticket.job->work(ticket.worker);
+      work.reset();
       lock.lock();
-      --*ticket.unfinished;
-      done_.notify_all();
     }
   }
 
-  std::mutex mutex_;
-  std::condition_variable work_;
-  std::condition_variable done_;
-  std::deque<Ticket> tickets_;
+  static u32 join(Work& work) {
+    Team& team = *work.team_;
+    ++team.active;
+    ++work.active_;
+    const auto free = std::find(team.taken.begin(), team.taken.end(), false);
+    *free = true;
+    return static_cast<u32>(free - team.taken.begin());
+  }
+
+  void leave(Work& work, u32 number) {
+    work.team_->taken[number] = false;
+    // A team that was full may have kept others from what they could do.
+    if (work.team_->active-- == work.team_->workers) wanted_.notify_one();
+  }
+
+  // Until there is nothing to do for this thread: tasks, and where they are the last of their
+  // phase, what follows it.
+  void do_work(std::unique_lock<std::mutex>& lock, Work& work, i32 worker) {
+    for (;;) {
+      if (work.state_ == Work::State::SET_UP_WANTED) {
+        work.state_ = Work::State::SETTING_UP;
+        lock.unlock();
+        const bool more = work.set_up(worker);
+        lock.lock();
+        if (!more) {
+          --work.active_;
+          return end(work);
+        }
+        work.state_ = Work::State::TASKS;
+        if (work.phase_.count > 1) wake(std::min<u64>(work.phase_.count, work.team_->workers) - 1);
+      }
+      lock.unlock();
+      work.take_tasks(worker);
+      lock.lock();
+      if (work.active_ > 1) {
+        --work.active_;
+        return;
+      }
+      work.state_ = Work::State::SET_UP_WANTED;  // the phase has ended
+    }
+  }
+
+  void end(Work& work) {
+    work.state_ = Work::State::ENDED;
+    const auto found = std::find_if(queue_.begin(), queue_.end(),
+                                    [&](const auto& queued) { return queued.get() == &work; });
+    // The caller holds another reference.
+    if (found != queue_.end()) queue_.erase(found);
+    work.finish();
+  }
+
+  std::condition_variable wanted_;  // there is something to do
+  std::condition_variable idle_;
+  std::deque<std::shared_ptr<Work>> queue_;
   u32 size_ = 0;
+  u32 busy_ = 0;
+  i64 busy_ns_ = 0;        // of threads when they had ended what they did
+  i64 busy_since_ns_ = 0;  // the sum over those that are busy
 };
 
-}  // namespace
+Team::Team(u32 workers_) : workers(std::clamp(workers_, 1u, MAX_WORKERS)), taken(workers, false) {}
 
-bool run_tasks(u64 count, u32 workers, bool inline_only, const std::function<void(u64, u32)>& run,
-               const std::function<bool()>& interrupted) {
-  if (count == 0) return true;
-  Job job(count, run);
-  bool completed;
-  if (inline_only) {
-    job.work(0);
-    completed = true;
-  } else {
-    if (workers > count) workers = static_cast<u32>(count);
-    workers = workers == 0 ? 1 : workers > MAX_WORKERS ? MAX_WORKERS : workers;
-    completed = Pool::instance().run(job, workers, interrupted);
+Work::Work(std::shared_ptr<Team> team, std::function<bool(Phase&)> next)
+    : team_(std::move(team)), next_(std::move(next)) {}
+
+void Work::submit() { Pool::instance().add(shared_from_this()); }
+
+void Work::begin_here() {
+  if (!set_up(-1)) {
+    state_ = State::ENDED;
+    return finish();
   }
-  if (completed) job.rethrow();
-  return completed;
+  state_ = State::TASKS;
+  submit();
+}
+
+void Work::urge() {
+  if (!is_done()) Pool::instance().urge(shared_from_this());
+}
+
+void Work::cancel() {
+  if (is_done()) return;
+  cancelled_ = stopped_ = true;
+  Pool::instance().drop(shared_from_this());
+}
+
+bool Work::wait(i64 timeout_ns) { return is_done() || Pool::instance().wait(*this, timeout_ns); }
+
+void Work::rethrow() const {
+  if (error_ != nullptr) std::rethrow_exception(error_);
+}
+
+// The next phase that others can help with; small ones are run on the way. False: none is left.
+bool Work::set_up(i32 worker) {
+  while (!stopped_) {
+    Phase phase;
+    try {
+      if (!next_(phase)) return false;
+    } catch (...) {
+      fail(0);
+      return false;
+    }
+    phase_ = std::move(phase);
+    next_task_ = 0;
+    if (phase_.count != 0 && !phase_.small) return true;
+    take_tasks(worker);
+  }
+  return false;
+}
+
+void Work::take_tasks(i32 worker) {
+  while (!stopped_.load(std::memory_order_relaxed)) {
+    const u64 task = next_task_.fetch_add(1, std::memory_order_relaxed);
+    if (task >= phase_.count) return;
+    try {
+      phase_.run(task, worker);
+    } catch (...) {
+      fail(task);
+    }
+  }
+}
+
+void Work::fail(u64 task) {
+  const std::lock_guard<std::mutex> lock(error_mutex_);
+  if (error_ == nullptr || task < failed_task_) {
+    error_ = std::current_exception();
+    failed_task_ = task;
+  }
+  stopped_ = true;
+}
+
+void Work::finish() {
+  done_ns_ = now_ns();
+  done_.store(true, std::memory_order_release);
+  ended_.notify_all();
+}
+
+PoolUsage pool_usage() { return Pool::instance().usage(); }
+
+void stop_pool() { Pool::instance().stop(); }
+
+void run_tasks(u64 count, u32 workers, bool inline_only, const std::function<void(u64, i32)>& run) {
+  bool given = false;
+  const auto work = std::make_shared<Work>(std::make_shared<Team>(workers), [&](Phase& phase) {
+    if (given) return false;
+    given = true;
+    phase = {count, run, inline_only};
+    return true;
+  });
+  work->begin_here();
+  while (!work->wait(1'000'000'000)) {
+  }
+  work->rethrow();
 }
 
 }  // namespace pq
