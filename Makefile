@@ -6,7 +6,7 @@
 
 PYTHON := .venv/bin/python
 BUILT_FROM := pyproject.toml CMakeLists.txt $(wildcard pqlab/native/*.cuh pqlab/native/cpu/*)
-CXX_FILES := $(wildcard pqlab/native/*.cuh pqlab/native/cpu/* pqlab/gpu/emulator/*.[ch]pp \
+CXX_FILES := $(wildcard pqlab/native/*.cuh pqlab/native/cpu/* pqlab/gpu/*.cuh pqlab/gpu/emulator/*.[ch]pp \
 	tests/kernels/*)
 
 lab: .venv/.lab

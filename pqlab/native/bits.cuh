@@ -7,7 +7,7 @@ namespace pq {
 // Copies of constant size, for types that may stand at any address. A device takes no misaligned
 // load, so it goes by bytes there.
 PQ_HD void copy_small(void* to, const void* from, u32 size) {
-#ifdef __CUDA_ARCH__
+#ifdef PQ_DEVICE_CODE
   for (u32 i = 0; i < size; ++i) static_cast<u8*>(to)[i] = static_cast<const u8*>(from)[i];
 #else
   __builtin_memcpy(to, from, size);

@@ -10,6 +10,11 @@
 #define PQ_CONSTANT constexpr
 #endif
 
+// Code of a device, be it emulated: what it forbids must be left out there, too.
+#if defined(__CUDA_ARCH__) || defined(PQ_EMULATOR)
+#define PQ_DEVICE_CODE
+#endif
+
 namespace pq {
 
 using u8 = unsigned char;
