@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -19,14 +18,15 @@ from typing import (
 
 from pqlab import text
 from pqlab.errors import EngineError, SelectionError, placed
-from pqlab.io.fetch import Recording, fetch_ahead
+from pqlab.io.fetch import fetch_ahead
 from pqlab.io.pages import walk_pays
 from pqlab.io.source import FileSource
 from pqlab.plan.build import build, partial_chunks, pick_pages, split
 from pqlab.plan.plan import Plan
 from pqlab.plan.ranges import length
 from pqlab.plan.selection import Narrowed, Selection
-from pqlab.trace import Trace, assembled
+from pqlab.trace import Recording, Stage, Trace
+from pqlab.trace.recorder import reading, timed
 
 if TYPE_CHECKING:
     import polars as pl
@@ -71,10 +71,8 @@ def _assembled(
     """Assemble part after part as they are decoded; recorded, each is an event."""
     parts = []
     for part, columns, recording in decoded:
-        start_ns = time.perf_counter_ns()
-        parts.append(assemble(part, columns))
-        if recording is not None:
-            recording.add(assembled(start_ns))
+        with timed(recording, Stage.ASSEMBLE):
+            parts.append(assemble(part, columns))
     return parts
 
 
@@ -173,23 +171,24 @@ class FileSelection:
 
         _check_options(trace=trace, **options)
         file = self.file
-        plan = self._plan(self._resolve(walk=True), engine)
-        file.limits.check("read_bytes", plan.memory_high_bytes, "what is decoded", file=file.name)
-        recording = None
-        if trace is not None:
-            names = [leaf.column for leaf in file.metadata.leaves]
-            recording = Recording(trace, trace.begin(file.name, names))
-        for part, fetched in fetch_ahead(file.source, split(plan, file.io), file.io, recording):
-            columns = cpu.read(
-                part,
-                file.metadata,
-                fetched,
-                verify_checksums=file.verify_checksums,
-                limits=file.limits,
-                recorder=recording.add if recording is not None else None,
-                **options,
-            )
-            yield _Decoded(part, columns, recording)
+        names = (leaf.column for leaf in file.metadata.leaves)
+        with reading(trace, file.name, names) as recording:
+            with timed(recording, Stage.PLAN):
+                plan = self._plan(self._resolve(walk=True), engine)
+                parts = split(plan, file.io)
+            size, what = plan.memory_high_bytes, "what is decoded"
+            file.limits.check("read_bytes", size, what, file=file.name)
+            for part, fetched in fetch_ahead(file.source, parts, file.io, recording):
+                columns = cpu.read(
+                    part,
+                    file.metadata,
+                    fetched,
+                    verify_checksums=file.verify_checksums,
+                    limits=file.limits,
+                    recorder=recording.add if recording is not None else None,
+                    **options,
+                )
+                yield _Decoded(part, columns, recording)
 
     def _check_names(self) -> None:
         """Raise `SelectionError` if two root columns of one name are to go into a frame."""

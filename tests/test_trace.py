@@ -8,21 +8,18 @@ import polars as pl
 import pytest
 
 from pqlab.errors import SourceChangedError, SourceError
-from pqlab.io.fetch import Recording, fetch
+from pqlab.io.fetch import fetch
 from pqlab.io.source import Source, open_source
 from pqlab.plan.coalesce import coalesce
 from pqlab.plan.plan import ChunkPlan, PageRun, RowGroupPlan
 from pqlab.plan.policy import IOPolicy
-from pqlab.trace import EVENT, Stage, Trace
+from pqlab.trace import Stage, Trace, blank_events
 
 CONTENT = np.random.default_rng(1).bytes(20_000)
 
 
 def events(*rows: dict[str, int]) -> np.ndarray:
-    made = np.zeros(len(rows), EVENT)
-    for cell in ("values", "row_group", "leaf", "encoding", "codec", "request_id", "worker"):
-        made[cell] = -1
-    made["page"] = -2
+    made = blank_events(len(rows))
     for event, row in zip(made, rows, strict=True):
         for cell, value in row.items():
             event[cell] = value
@@ -44,8 +41,7 @@ def test_cells_that_do_not_apply_are_null_and_codes_have_names() -> None:
     trace = Trace()
     first = trace.begin("a.parquet", ["x", "y"])
     second = trace.begin("b.parquet", ["z"])
-    trace.add(
-        second,
+    second.add(
         events(
             {
                 "start_ns": 5,
@@ -60,8 +56,7 @@ def test_cells_that_do_not_apply_are_null_and_codes_have_names() -> None:
             }
         ),
     )
-    trace.add(
-        first,
+    first.add(
         events(
             {
                 "start_ns": 9,
@@ -88,10 +83,10 @@ def test_cells_that_do_not_apply_are_null_and_codes_have_names() -> None:
         "encoding",
         "codec",
         "values",
-        "request_id",
+        "request_ids",
         "worker",
     ).rows() == [
-        (0, "a.parquet", None, None, None, None, "fetch", 1, None, None, None, 3, None),
+        (0, "a.parquet", None, None, None, None, "fetch", 1, None, None, None, [3], None),
         (1, "b.parquet", 2, 0, "z", -1, "decode", 5, "PLAIN", "ZSTD", 10, None, 1),
         (
             0,
@@ -115,8 +110,7 @@ def test_cells_that_do_not_apply_are_null_and_codes_have_names() -> None:
 def test_the_summary_adds_up_stages_per_column() -> None:
     trace = Trace()
     read = trace.begin("f", ["a", "b"])
-    trace.add(
-        read,
+    read.add(
         events(
             {
                 "leaf": 0,
@@ -186,9 +180,9 @@ def test_threads_share_a_trace() -> None:
     def work() -> None:
         for _ in range(50):
             read = trace.begin("f", ["a"])
-            mine = trace.request_ids(3)
+            mine = read.request_ids(3)
             ids.extend(mine)
-            trace.add(read, events(*({"request_id": number, "leaf": 0} for number in mine)))
+            read.add(events(*({"request_id": number, "leaf": 0} for number in mine)))
 
     threads = [threading.Thread(target=work) for _ in range(8)]
     for thread in threads:
@@ -222,7 +216,7 @@ def test_fetched_views_are_the_bytes(
     policy = IOPolicy(gap_bytes=16, max_request_bytes=max_request_bytes, concurrency=concurrency)
     requests = coalesce(RUNS, policy)
     trace = Trace()
-    recording = Recording(trace, trace.begin("f", [f"c{number}" for number in range(len(RUNS))]))
+    recording = trace.begin("f", [f"c{number}" for number in range(len(RUNS))])
     fetched = fetch(source, requests, plan_of(*RUNS), policy, recording)
     for start, stop in RUNS:
         view = fetched.view(start, stop)
@@ -234,7 +228,7 @@ def test_fetched_views_are_the_bytes(
     assert fetched.nbytes == sum(stop - start for start, stop in requests)
     frame = trace.to_frame()
     assert frame.height == len(requests)
-    assert frame["request_id"].n_unique() == len(requests)
+    assert frame["request_ids"].explode().n_unique() == len(requests)
     assert frame["bytes_in"].sum() == fetched.nbytes
     assert frame["bytes_out"].sum() == sum(stop - start for start, stop in RUNS)
     assert max(frame["worker"].to_list()) < concurrency
@@ -253,7 +247,7 @@ def test_a_request_of_several_chunks_has_no_column() -> None:
         coalesce(runs, policy),
         plan_of(*runs),
         policy,
-        Recording(trace, trace.begin("f", ["a", "b", "c"])),
+        trace.begin("f", ["a", "b", "c"]),
     )
     assert trace.to_frame().sort("bytes_in").select(
         "column", "row_group", "bytes_in", "bytes_out"

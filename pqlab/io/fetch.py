@@ -8,7 +8,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count, zip_longest
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,8 @@ from pqlab.io.source import Bytes, Source, padded_empty
 from pqlab.plan.plan import Plan, RowGroupPlan
 from pqlab.plan.policy import IOPolicy
 from pqlab.plan.ranges import Range, Ranges, intersect, length, union
-from pqlab.trace import Events, Stage, Trace, blank_events
+from pqlab.trace import SERVED, Reason, Recording, Stage, blank_events
+from pqlab.trace.recorder import active, timed
 
 _BYTES_PER_THREAD = 1 << 20  # starting a thread takes about as long as copying that much
 
@@ -47,17 +48,6 @@ class Fetched:
     def nbytes(self) -> int:
         """Bytes held."""
         return sum(map(len, self._buffers))
-
-
-class Recording(NamedTuple):
-    """A trace, and the ordinal of the read in it that events belong to."""
-
-    trace: Trace
-    read: int
-
-    def add(self, events: Events) -> None:
-        """Add events to the read."""
-        self.trace.add(self.read, events)
 
 
 _Run: TypeAlias = tuple[int, int, int, int]  # start, stop, row group, leaf
@@ -105,8 +95,7 @@ def fetch(
     _run_all(run_task, len(tasks), min(policy.concurrency, enough))
     source.check_unchanged()
     if recording is not None:
-        ids = recording.trace.request_ids(len(requests))
-        recording.add(_events(requests, runs, times, ids))
+        _record(recording, requests, runs, times)
     return Fetched(buffers)
 
 
@@ -138,14 +127,9 @@ def fetch_ahead(
 
 
 def _waited(wait: Callable[[], Fetched], recording: Recording | None) -> Fetched:
-    start_ns = time.perf_counter_ns()
-    fetched = wait()
-    if recording is not None:
-        event = blank_events(1)
-        event["stage"], event["start_ns"] = Stage.WAIT, start_ns
-        event["duration_ns"] = time.perf_counter_ns() - start_ns
-        event["bytes_in"] = event["bytes_out"] = fetched.nbytes
-        recording.add(event)
+    with timed(recording, Stage.WAIT) as cells:
+        fetched = wait()
+        cells["bytes_in"] = cells["bytes_out"] = fetched.nbytes
     return fetched
 
 
@@ -192,21 +176,51 @@ def _run_all(run: Callable[[int], None], num_tasks: int, concurrency: int) -> No
         pool.shutdown(cancel_futures=True)
 
 
-def _events(
-    requests: Ranges, runs: Sequence[_Run], times: npt.NDArray[np.int64], request_ids: range
-) -> Events:
+def _record(
+    recording: Recording,
+    requests: Ranges,
+    runs: Sequence[_Run],
+    times: npt.NDArray[np.int64],
+) -> None:
+    """An event per request, and what each was for."""
     events = blank_events(len(requests))
-    events["stage"] = Stage.FETCH
+    events["stage"], events["reason"] = Stage.FETCH, Reason.PAGES
     events["start_ns"], events["duration_ns"], events["worker"] = times.T
-    events["request_id"] = request_ids
+    events["request_id"] = recording.request_ids(len(requests))
     starts = [start for start, *_ in runs]
+    served: list[tuple[int, int, int, int, int]] = []
     for event, (start, stop) in zip(events, requests, strict=True):
         first = max(bisect_right(starts, start) - 1, 0)
         inside = [run for run in runs[first : bisect_left(starts, stop)] if run[1] > start]
         wanted = intersect(union(run[:2] for run in inside), ((start, stop),))
+        event["offset"] = start
         event["bytes_in"], event["bytes_out"] = stop - start, length(wanted)
         for place, cell in ((2, "row_group"), (3, "leaf")):
             values = {run[place] for run in inside}
             if len(values) == 1:
                 event[cell] = values.pop()
-    return events
+        request_id = int(event["request_id"])
+        served += [
+            (max(start, run[0]), min(stop, run[1]), request_id, run[2], run[3]) for run in inside
+        ]
+    recording.add(events)
+    recording.serve(np.array(served, SERVED))
+
+
+def read_recorded(
+    source: Source, ranges: Sequence[Range], reason: Reason, **place: int
+) -> list[Bytes]:
+    """`source.read`; where this thread records, one event: `place` is cells of `EVENT`."""
+    recording = active(source.name)
+    if recording is None:
+        return source.read(ranges)
+    start_ns = time.perf_counter_ns()
+    buffers = source.read(ranges)
+    [request_id] = recording.request_ids(1)
+    leaf, row_group = place.get("leaf", -1), place.get("row_group", -1)
+    cells = {"offset": min((start for start, _ in ranges), default=-1), "request_id": request_id}
+    cells["bytes_in"] = cells["bytes_out"] = sum(map(len, buffers))
+    recording.event(Stage.FETCH, start_ns, reason=reason, **cells, **place)
+    served = [(start, stop, request_id, row_group, leaf) for start, stop in ranges]
+    recording.serve(np.array(served, SERVED))
+    return buffers

@@ -15,6 +15,7 @@ from pqlab import __version__
 from pqlab.errors import CorruptError, PqlabError, SourceChangedError
 from pqlab.footer.metadata import FileMetaData, parse_file_metadata
 from pqlab.io import cache as disk
+from pqlab.io.fetch import read_recorded
 from pqlab.io.mapped import MappedArrays, MappedMetaData
 from pqlab.io.shared import Shared
 from pqlab.io.sniff import MAGIC, MIN_FILE_BYTES, SHOWN_BYTES, TRAILER_BYTES, not_parquet
@@ -22,6 +23,7 @@ from pqlab.io.source import Bytes, Identity, Source, open_source, padded_empty
 from pqlab.limits import DEFAULT_LIMITS, MIB, Limits
 from pqlab.native import _native
 from pqlab.plan.policy import IOPolicy
+from pqlab.trace import Reason
 
 Cache: TypeAlias = str | os.PathLike[str] | None  # "memory", "disk", or a folder
 
@@ -66,7 +68,9 @@ def load_metadata(
         raise ValueError('cache is "memory", "disk", a folder, or None; not an empty text')
     try:
         guess_bytes = (policy or IOPolicy.local()).footer_guess_bytes
-        [tail] = source.read([(max(0, source.size - guess_bytes), source.size)])
+        [tail] = read_recorded(
+            source, [(max(0, source.size - guess_bytes), source.size)], Reason.FOOTER
+        )
         start = _footer_start(source, tail, limits)
 
         def parse() -> FileMetaData:
@@ -108,7 +112,7 @@ def _footer(source: Source, tail: Bytes, start: int) -> Bytes:
         footer = padded_empty(stop - start)  # a copy: the rest of the tail is not retained
         footer[:] = tail[start - tail_start : -TRAILER_BYTES]
     else:
-        [footer] = source.read([(start, stop)])
+        [footer] = read_recorded(source, [(start, stop)], Reason.FOOTER)
         if not np.array_equal(footer[tail_start - start :], tail[:-TRAILER_BYTES]):
             raise SourceChangedError("the file changed while its footer was read")
     footer.flags.writeable = False

@@ -16,11 +16,13 @@ from pqlab.footer.page_index import index_ranges, pages_from_index
 from pqlab.footer.page_merge import concat, merge
 from pqlab.footer.page_table import PageTable
 from pqlab.footer.raw import page_header
+from pqlab.io.fetch import read_recorded
 from pqlab.io.source import Bytes, Source
 from pqlab.limits import Limits
 from pqlab.plan.build import Pages, about_pages
 from pqlab.plan.policy import IOPolicy
 from pqlab.plan.ranges import Range, Ranges, length
+from pqlab.trace import Reason
 
 ChunkKey: TypeAlias = tuple[int, int]  # (row group, leaf)
 
@@ -92,7 +94,8 @@ class PageStore:
             if not len(found):
                 raise SelectionError("the chunk has no dictionary page")
             offset = int(found["offset"][0])
-            return self._read(offset, offset + int(found["total_bytes"][0])), offset
+            span = offset, offset + int(found["total_bytes"][0])
+            return self._read(span, Reason.DICTIONARY, *key), offset
 
     def load_indexes(self, keys: Iterable[ChunkKey], *, bounds: bool = True) -> None:
         """Read the page index of those chunks that have one and whose pages are not yet known.
@@ -116,15 +119,16 @@ class PageStore:
             if not len(found):
                 count = int((pages["page"] >= 0).sum())
                 raise SelectionError(f"there is no page {page}: the chunk has {count:,} data pages")
-            return self._header_at(int(found["offset"][0]))
+            return self._header_at(int(found["offset"][0]), key)
 
-    def _header_at(self, offset: int) -> Any:
+    def _header_at(self, offset: int, key: ChunkKey) -> Any:
         # How long a header is stands in no index: read on until it is complete.
         most = min(self._metadata.footer_offset - offset, self._limits.page_header_bytes)
         size = min(HEADER_WINDOW_BYTES, most)
         while True:
             try:
-                return page_header(self._read(offset, offset + size).data, offset=offset)[0]
+                header = self._read((offset, offset + size), Reason.PAGE_HEADERS, *key)
+                return page_header(header.data, offset=offset)[0]
             except CorruptError:
                 if size == most:
                     raise
@@ -149,7 +153,7 @@ class PageStore:
         wanted = index_ranges(
             self._metadata, row_groups, leaves, column_index=bounds, limits=self._limits
         )
-        buffers = self._fetch(wanted.ranges)
+        buffers = self._fetch(wanted.ranges, Reason.PAGE_INDEX)
         table, unindexed = pages_from_index(self._metadata, wanted, buffers, limits=self._limits)
         self._unindexed.update(unindexed.tolist())
         self._warnings.update(dict.fromkeys(table.warnings))
@@ -167,7 +171,9 @@ class PageStore:
 
     def _walk(self, key: ChunkKey, until_row: int | None = None) -> None:
         walk = pages_from_headers(self._metadata, *key, limits=self._limits, until_row=until_row)
-        headers = drive(walk, self._read)
+        headers = drive(
+            walk, lambda start, stop: self._read((start, stop), Reason.PAGE_HEADERS, *key)
+        )
         self._warnings.update(dict.fromkeys(headers.warnings))
         known = self._known.get(key)
         if known is not None and not known.has_headers:
@@ -176,11 +182,11 @@ class PageStore:
             headers, has_bounds=True, has_headers=True, is_whole=until_row is None
         )
 
-    def _read(self, start: int, stop: int) -> Bytes:
-        return self._fetch([(start, stop)])[0]
+    def _read(self, span: Range, reason: Reason, row_group: int, leaf: int) -> Bytes:
+        return self._fetch([span], reason, row_group=row_group, leaf=leaf)[0]
 
-    def _fetch(self, ranges: Sequence[Range]) -> list[Bytes]:
-        buffers = self._source.read(ranges)
+    def _fetch(self, ranges: Sequence[Range], reason: Reason, **place: int) -> list[Bytes]:
+        buffers = read_recorded(self._source, ranges, reason, **place)
         self._source.check_unchanged()
         return buffers
 

@@ -1,5 +1,5 @@
-// One stage of one page (or of one request) on the trace's clock; pqlab/trace.py has the same
-// layout and the same stage numbers.
+// One stage of one page (or of one request) on the trace's clock; pqlab/trace/events.py has the
+// same layout and the same numbers.
 #pragma once
 #include "config.cuh"
 
@@ -17,25 +17,47 @@ enum class Stage : u8 {
   H2D = 8,
   KERNEL = 9,
   D2H = 10,
+  PLAN = 11,
+  FAILURE = 12,
 };
 
+// How far a page was when the consumer of an iteration asked for its rows.
+enum class Prefetch : u8 { NONE = 0, READY = 1, LATE = 2, QUEUE_EMPTY = 3 };
+
+// Why bytes are fetched.
+enum class Reason : u8 {
+  NONE = 0,
+  FOOTER = 1,
+  PAGE_INDEX = 2,
+  PAGE_HEADERS = 3,
+  PAGES = 4,
+  DICTIONARY = 5,
+};
+
+// Cells that do not apply are as they are here: -1, of `page` -2, of the last two 0.
 struct Event {
-  i64 start_ns;  // CLOCK_MONOTONIC, as Python's time.perf_counter_ns() on Linux
-  i64 duration_ns;
-  i64 bytes_in;
-  i64 bytes_out;
-  i64 values;      // -1: does not apply
-  i32 row_group;   // -1: does not apply
-  i32 leaf;        // -1: does not apply
-  i32 page;        // -1: the dictionary page; -2: does not apply
-  i32 request_id;  // -1: none
-  i32 worker;      // native worker or stream; -1: the calling thread
-  Stage stage;
-  i8 encoding;  // -1: does not apply
-  i8 codec;     // -1: does not apply
-  u8 reserved;
+  i64 start_ns = 0;  // CLOCK_MONOTONIC, as Python's time.perf_counter_ns() on Linux
+  i64 duration_ns = 0;
+  i64 queued_ns = -1;  // how long the page's task lay in the queue; in the task's last event
+  i64 offset = -1;     // of the page or request, in the file
+  i64 bytes_in = -1;
+  i64 bytes_out = -1;
+  i64 values = -1;
+  i32 row_group = -1;
+  i32 leaf = -1;
+  i32 page = -2;    // -1: the dictionary page
+  i32 length = -1;  // bytes of the page in the file, header and body
+  i32 request_id = -1;
+  i32 page_faults = -1;  // of the page's task; in its last event
+  i16 worker = -1;       // native worker or stream; -1: the calling thread
+  Stage stage = Stage::FETCH;
+  i8 encoding = -1;
+  i8 codec = -1;
+  Prefetch prefetch = Prefetch::NONE;
+  Reason reason = Reason::NONE;
+  u8 reserved = 0;
 };
 
-static_assert(sizeof(Event) == 64, "pqlab/trace.py has the same layout");
+static_assert(sizeof(Event) == 88, "pqlab/trace/events.py has the same layout");
 
 }  // namespace pq

@@ -1,5 +1,6 @@
-// The trace's clock.
+// The trace's clock, and what the kernel counts of a thread.
 #pragma once
+#include <sys/resource.h>
 #include <time.h>
 
 #include "config.cuh"
@@ -11,6 +12,12 @@ inline i64 now_ns() {
   timespec time;
   clock_gettime(CLOCK_MONOTONIC, &time);
   return static_cast<i64>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
+}
+
+// Minor page faults of the calling thread so far.
+inline i64 thread_page_faults() {
+  rusage usage;
+  return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_minflt : 0;
 }
 
 }  // namespace pq

@@ -94,16 +94,16 @@ const u8* Fetch::find(i64 start, i64 stop) const {
 
 Event Fetch::event(u64 request, i64 start_ns, i32 worker) const {
   const Request& asked = requests[request];
-  Event event{};
+  Event event;
   event.start_ns = start_ns;
   event.duration_ns = now_ns() - start_ns;
+  event.offset = asked.start;
+  event.bytes_out = 0;
   event.bytes_in = asked.stop - asked.start;
-  event.values = -1;
-  event.page = -2;
   event.request_id = first_request_id + static_cast<i32>(request);
-  event.worker = worker;
+  event.worker = static_cast<i16>(worker);
   event.stage = Stage::FETCH;
-  event.encoding = event.codec = -1;
+  event.reason = Reason::PAGES;
   const auto end = std::partition_point(wanted_.begin(), wanted_.end(),
                                         [&](const Wanted& w) { return w.start < asked.stop; });
   auto each = std::partition_point(wanted_.begin(), end,

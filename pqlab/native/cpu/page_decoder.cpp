@@ -93,21 +93,41 @@ i64 PageDecoder::now() const { return read_->spec.trace ? now_ns() : 0; }
 void PageDecoder::record(const PageTask& task, Stage stage, i64 start_ns, u64 bytes_in,
                          u64 bytes_out) {
   if (!read_->spec.trace) return;
-  Event event{};
+  Event event;
   event.start_ns = start_ns;
   event.duration_ns = now() - start_ns;
+  event.offset = task.page.offset;
   event.bytes_in = static_cast<i64>(bytes_in);
   event.bytes_out = static_cast<i64>(bytes_out);
   event.values = task.page.num_values;
   event.row_group = task.page.row_group;
   event.leaf = task.page.leaf;
   event.page = task.page.page;
-  event.request_id = -1;
-  event.worker = worker_;
+  event.length = task.page.total_bytes;
+  event.worker = static_cast<i16>(worker_);
   event.stage = stage;
   event.encoding = task.page.encoding;
   event.codec = static_cast<i8>(read_->spec.chunks[task.chunk].codec);
   read_->events[static_cast<u64>(std::max(worker_, 0))].push_back(event);
+}
+
+// What is known of a recorded task when it ends goes into its last event. A worker's page faults
+// are counted from the end of its last task of the read on: the kernel is asked once a task.
+template <class Work>
+void PageDecoder::counted(Work&& work) {
+  if (!read_->spec.trace) return work();
+  const i64 start_ns = now();
+  if (faults_read_ != read_->id) faults_ = thread_page_faults();
+  faults_read_ = read_->id;
+  std::vector<Event>& events = read_->events[static_cast<u64>(std::max(worker_, 0))];
+  const std::size_t before = events.size();
+  work();
+  const i64 faults = thread_page_faults();
+  if (events.size() > before) {
+    events.back().queued_ns = start_ns - read_->queued_at_ns;
+    events.back().page_faults = static_cast<i32>(faults - faults_);
+  }
+  faults_ = faults;
 }
 
 void PageDecoder::check_checksum(const PageTask& task) const {
@@ -124,13 +144,15 @@ void PageDecoder::decode(Read& read, const PageTask& task, i32 worker) {
   worker_ = worker;
   try {
     check_checksum(task);
-    if (task.page.type == PageType::DICTIONARY_PAGE) {
-      decode_dictionary_page(task);
-    } else if (task.last_value != 0) {
-      decode_page_with_last_value(task);
-    } else {
-      decode_page(task);
-    }
+    counted([&] {
+      if (task.page.type == PageType::DICTIONARY_PAGE) {
+        decode_dictionary_page(task);
+      } else if (task.last_value != 0) {
+        decode_page_with_last_value(task);
+      } else {
+        decode_page(task);
+      }
+    });
   } catch (Error& error) {
     if (error.offset < 0) error.offset = task.page.offset;
     error.row_group = task.page.row_group;

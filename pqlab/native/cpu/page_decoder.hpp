@@ -68,10 +68,14 @@ class PageDecoder {
   ViewPlace place_of(const PageTask& task, ViewBuffer* kept, const Body& body) const;
   void check_checksum(const PageTask& task) const;
   void record(const PageTask& task, Stage stage, i64 start_ns, u64 bytes_in, u64 bytes_out);
+  template <class Work>
+  void counted(Work&& work);
   i64 now() const;
 
   Read* read_ = nullptr;
   i32 worker_ = -1;
+  i64 faults_ = 0;       // of this thread, up to the end of its last recorded task
+  u64 faults_read_ = 0;  // the read of that task
   Decompressor decompressor_;
   Buffer page_;      // decompressed
   Buffer validity_;  // of the page, bit 0 its first row

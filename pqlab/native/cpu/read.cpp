@@ -104,6 +104,11 @@ void allocate_columns(Read& read, bool nested, Allocate&& take) {
   }
 }
 
+u64 next_read_id() {
+  static std::atomic<u64> last{0};
+  return ++last;
+}
+
 }  // namespace
 
 Error page_bytes_error(u64 needed, const ReadSpec& spec) {
@@ -126,6 +131,7 @@ Error read_bytes_error(u64 needed, const ReadSpec& spec) {
 
 Read::Read(const ReadSpec& spec_)
     : spec(spec_),
+      id(next_read_id()),
       columns(spec_.columns.size()),
       dictionaries(spec_.chunks.size()),
       events(spec_.workers) {}
@@ -207,6 +213,7 @@ bool ReadWork::decode(Phase& phase) {
     ++progress_.pages_done;
     progress_.bytes_done += static_cast<u64>(read_.tasks[task].page.total_bytes);
   };
+  if (spec_.trace) read_.queued_at_ns = now_ns();
   phase = {read_.tasks.size(), decode_page, small_};
   return true;
 }

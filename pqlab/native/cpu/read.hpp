@@ -147,6 +147,8 @@ struct LastValue {
 
 struct Read {
   const ReadSpec& spec;
+  const u64 id;          // of this read alone
+  i64 queued_at_ns = 0;  // when its tasks were handed to the workers; 0 where nothing is recorded
   std::vector<ColumnOutput> columns;
   std::vector<Dictionary> dictionaries;    // of the chunks
   std::vector<PageTask> tasks;             // dictionaries before the pages that use them

@@ -1,0 +1,115 @@
+"""What events say together: which requests a page came with, how far it was when asked for."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pqlab.trace.events import NO_PAGE, Prefetch, Stage
+from pqlab.trace.recorder import Recorded
+
+Rows = npt.NDArray[np.int64]  # ordinals of events
+
+
+class Requested(NamedTuple):
+    """Pairs (event of a page, event of a request that brought bytes of it), by the first."""
+
+    page: Rows
+    fetch: Rows
+
+
+def requests_of_pages(recorded: Recorded) -> Requested:
+    """Which requests of the same read each page's bytes came with, by their places in the file.
+
+    Where two requests of a read fetched the same bytes, those that began after the page are out.
+    """
+    events, read = recorded.events, recorded.read
+    fetches = np.flatnonzero((events["stage"] == Stage.FETCH) & (events["request_id"] >= 0))
+    pages = np.flatnonzero((events["page"] != NO_PAGE) & (events["length"] >= 0))
+    found = [Requested(np.empty(0, np.int64), np.empty(0, np.int64))]
+    for number in np.unique(read[fetches]):
+        mine = fetches[read[fetches] == number]
+        mine = mine[np.argsort(events["offset"][mine], kind="stable")]
+        theirs = pages[read[pages] == number]
+        found.append(_overlaps(recorded, theirs, mine))
+    page = np.concatenate([part.page for part in found])
+    fetch = np.concatenate([part.fetch for part in found])
+    order = np.lexsort((events["offset"][fetch], page))
+    return Requested(page[order], fetch[order])
+
+
+def _overlaps(recorded: Recorded, pages: Rows, fetches: Rows) -> Requested:
+    events = recorded.events
+    starts = events["offset"][fetches]
+    stops = starts + events["bytes_in"][fetches]
+    page_starts = events["offset"][pages]
+    page_stops = page_starts + events["length"][pages]
+    # Requests by start: those that begin before the page's end, from the first whose end, or that
+    # of any before it, lies behind the page's start.
+    last = np.searchsorted(starts, page_stops, "left")
+    first = np.searchsorted(np.maximum.accumulate(stops), page_starts, "right")
+    counts = np.maximum(last - first, 0)
+    page = np.repeat(np.arange(len(pages)), counts)
+    within = np.arange(len(page)) - np.repeat(np.cumsum(counts) - counts, counts)
+    fetch = np.repeat(first, counts) + within
+    came = (stops[fetch] > page_starts[page]) & (
+        events["start_ns"][fetches[fetch]] <= events["start_ns"][pages[page]]
+    )
+    return Requested(pages[page[came]], fetches[fetch[came]])
+
+
+def prefetch_of_pages(recorded: Recorded, requested: Requested) -> npt.NDArray[np.uint8]:
+    """`Prefetch` of every event: as stated, else told from the first ask for its row group.
+
+    A page was ready if all its stages had ended by then, and in flight if it lay in a worker's
+    queue, or a request for it had begun.
+    """
+    events = recorded.events
+    stated = np.ascontiguousarray(events["prefetch"])
+    pages = np.flatnonzero((events["page"] != NO_PAGE) & (events["stage"] != Stage.WAIT))
+    asks = np.flatnonzero((events["stage"] == Stage.WAIT) & (stated != Prefetch.NONE))
+    if not len(asks) or stated[pages].any():
+        return stated
+    group_of_ask, asked_ns = _first_of(_row_group_keys(recorded, asks), events["start_ns"][asks])
+    keys = _row_group_keys(recorded, pages)
+    place = np.minimum(np.searchsorted(group_of_ask, keys), len(group_of_ask) - 1)
+    asked = group_of_ask[place] == keys
+    pages, asked_ns = pages[asked], asked_ns[place[asked]]
+    begun_ns = events["start_ns"].copy()
+    begun_ns[pages] -= np.maximum(events["queued_ns"][pages], 0)
+    np.minimum.at(begun_ns, requested.page, events["start_ns"][requested.fetch])
+    stop_ns = events["start_ns"] + events["duration_ns"]
+    # All events of a page share when it had begun and when it was done.
+    cells = np.stack([recorded.read[pages], *(events[c][pages] for c in _PAGE)], axis=1)
+    _, page = np.unique(cells, axis=0, return_inverse=True)
+    page = page.reshape(-1)
+    begun = np.full(len(pages), np.iinfo(np.int64).max)
+    done = np.full(len(pages), np.iinfo(np.int64).min)
+    np.minimum.at(begun, page, begun_ns[pages])
+    np.maximum.at(done, page, stop_ns[pages])
+    told = stated.copy()
+    told[pages] = np.select(
+        [done[page] <= asked_ns, begun[page] <= asked_ns],
+        [Prefetch.READY, Prefetch.LATE],
+        Prefetch.QUEUE_EMPTY,
+    )
+    return told
+
+
+_PAGE = ("row_group", "leaf", "page")
+
+
+def _row_group_keys(recorded: Recorded, rows: Rows) -> npt.NDArray[np.int64]:
+    reads = recorded.read[rows].astype(np.int64)
+    return (reads << 32) | recorded.events["row_group"][rows].astype(np.int64)
+
+
+def _first_of(
+    keys: npt.NDArray[np.int64], times: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The distinct keys, sorted, and the earliest time of each."""
+    order = np.lexsort((times, keys))
+    distinct, first = np.unique(keys[order], return_index=True)
+    return distinct, times[order][first]
