@@ -203,14 +203,15 @@ def test_blocks_decompress(module: RawModule, name: str) -> None:
     rng = np.random.default_rng(5)
     pieces = [rng.bytes(70), b"a" * 300, b"abcdefg" * 40, rng.bytes(9), b"xy" * 100, b"abcdefg" * 9]
     plain = b"".join(pieces)
-    compress = {
-        "snappy": lambda data: bytes(cramjam.snappy.compress_raw(data)),
-        "lz4": lambda data: bytes(cramjam.lz4.compress_block(data, store_size=False)),
-    }[name]
+    compressed: bytes = (
+        bytes(cramjam.snappy.compress_raw(plain))
+        if name == "snappy"
+        else bytes(cramjam.lz4.compress_block(plain, store_size=False))
+    )
     out, status = run(
         module,
         name,
-        compress(plain),
+        compressed,
         np.uint64(len(plain)),
         out=lambda: zeros(len(plain), np.uint8),
     )
