@@ -26,9 +26,11 @@ _PUBLIC = {
     "FileSelection": "pqlab.file_selection",
     "IOPolicy": "pqlab.plan.policy",
     "Limits": "pqlab.limits",
+    "Memory": "pqlab.native.memory",
     "ParquetFile": "pqlab.reader",
     "Plan": "pqlab.plan.plan",
     "Trace": "pqlab.trace",
+    "memory": "pqlab.native.memory",
     "open": "pqlab.dataset",
     "read": "pqlab.dataset",
     "show_versions": "pqlab.versions",
@@ -59,6 +61,7 @@ if TYPE_CHECKING:
     )
     from pqlab.file_selection import FileSelection as FileSelection
     from pqlab.limits import Limits as Limits
+    from pqlab.native.memory import Memory as Memory, memory as memory
     from pqlab.plan.plan import Plan as Plan
     from pqlab.plan.policy import IOPolicy as IOPolicy
     from pqlab.reader import (

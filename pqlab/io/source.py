@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pqlab.errors import SourceChangedError, SourceError
+from pqlab.native import _native
 
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 ByteRange: TypeAlias = tuple[int, int]
@@ -108,10 +109,11 @@ class Source(ABC):
 
 
 def padded_empty(size: int) -> Bytes:
-    """An uninitialised array of `size` bytes with `PADDING_BYTES` zeros readable after it."""
-    buffer = np.empty(size + PADDING_BYTES, np.uint8)
-    buffer[size:] = 0
-    return buffer[:size]
+    """An uninitialised array of `size` bytes with `PADDING_BYTES` zeros readable after it.
+
+    Raises `LimitError` where there is no memory.
+    """
+    return _native.padded_empty(size)
 
 
 def open_source(source: Any) -> Source:

@@ -57,5 +57,6 @@ NB_MODULE(_native, m) {
   pq::bind_xxhash(m);
   pq::bind_spans(m);
   pq::bind_mapping(m);
+  pq::bind_memory(m);
   pq::bind_primitives(m);
 }

@@ -1,8 +1,7 @@
 // Memory that native code hands to Python: aligned to 64 bytes, with 64 zero bytes after its end.
+// Large buffers come from a pool and go back to it when their owner dies, on whatever thread.
 #pragma once
-#include <cstdlib>
 #include <cstring>
-#include <string>
 #include <utility>
 
 #include "error.hpp"
@@ -14,17 +13,8 @@ class Buffer {
   static constexpr u64 ALIGNMENT = 64;
 
   Buffer() = default;
-  // `zeroed`: large ones come from the system as pages of zeros, which cost nothing until touched.
-  explicit Buffer(u64 size, bool zeroed = false) : size_(size) {
-    const u64 whole = size + 2 * ALIGNMENT;
-    base_ = whole < size ? nullptr : zeroed ? std::calloc(whole, 1) : std::malloc(whole);
-    if (base_ == nullptr) {
-      throw Error(ErrorKind::Limit, "no memory for " + std::to_string(size) + " bytes");
-    }
-    const auto address = reinterpret_cast<unsigned long>(base_);
-    data_ = reinterpret_cast<u8*>((address + ALIGNMENT - 1) & ~(ALIGNMENT - 1));
-    if (!zeroed) std::memset(data_ + size, 0, ALIGNMENT);
-  }
+  // Throws Error (Limit) where there is no memory.
+  explicit Buffer(u64 size, bool zeroed = false);
   Buffer(Buffer&& other) noexcept { swap(other); }
   Buffer& operator=(Buffer&& other) noexcept {
     swap(other);
@@ -32,16 +22,19 @@ class Buffer {
   }
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
-  ~Buffer() { std::free(base_); }
+  ~Buffer();
 
   u8* data() const { return data_; }
   u64 size() const { return size_; }
-  explicit operator bool() const { return base_ != nullptr; }
+  explicit operator bool() const { return data_ != nullptr; }
+  // Whether its pages were written to before. The first write to each of the others is a page
+  // fault, after which the page lies in the cache as the system zeroed it.
+  bool recycled() const { return recycled_; }
 
   // At least `size` bytes, contents undefined; exactly that many where there was nothing. Memory
   // that is used again and again grows ahead of what is asked for.
   u8* reserve(u64 size) {
-    if (base_ == nullptr) {
+    if (data_ == nullptr) {
       *this = Buffer(size);
     } else if (size_ < size) {
       *this = Buffer();
@@ -53,14 +46,29 @@ class Buffer {
 
  private:
   void swap(Buffer& other) noexcept {
-    std::swap(base_, other.base_);
     std::swap(data_, other.data_);
     std::swap(size_, other.size_);
+    std::swap(block_bytes_, other.block_bytes_);
+    std::swap(recycled_, other.recycled_);
   }
 
-  void* base_ = nullptr;
   u8* data_ = nullptr;
   u64 size_ = 0;
+  u64 block_bytes_ = 0;  // of the pool; 0: from malloc
+  bool recycled_ = false;
 };
+
+// What the pool holds. Buffers too small for it are not counted.
+struct MemoryUse {
+  u64 in_use_bytes;      // by buffers that live
+  u64 kept_bytes;        // for buffers to come: no page faults
+  u64 high_water_bytes;  // most in use at any time
+  u64 limit_bytes;       // of kept_bytes
+  u64 allocations;       // buffers that were taken so far
+  u64 reuses;            // those of them that took kept bytes
+};
+MemoryUse memory_use();
+void limit_memory(u64 kept_bytes);  // what is kept above it goes back to the system at once
+void release_memory();              // all that is kept
 
 }  // namespace pq
