@@ -5,9 +5,9 @@
 .DEFAULT_GOAL := lab
 
 PYTHON := .venv/bin/python
-BUILT_FROM := pyproject.toml CMakeLists.txt $(wildcard pqlab/native/*.cuh pqlab/native/cpu/*)
-CXX_FILES := $(wildcard pqlab/native/*.cuh pqlab/native/cpu/* pqlab/gpu/*.cuh pqlab/gpu/emulator/*.[ch]pp \
-	tests/kernels/*)
+BUILT_FROM := pyproject.toml CMakeLists.txt $(wildcard pqlab/native/*.cuh pqlab/native/cpu/*.* pqlab/native/cpu/simd/*)
+CXX_FILES := $(wildcard pqlab/native/*.cuh pqlab/native/cpu/*.* pqlab/native/cpu/simd/* pqlab/gpu/*.cuh \
+	pqlab/gpu/emulator/*.[ch]pp tests/kernels/*)
 
 lab: .venv/.lab
 	@$(PYTHON) tools/lab.py

@@ -19,7 +19,7 @@ _OPTIONAL = (
     *("obstore", "fsspec", "dask", "duckdb"),
     *("cupy-cuda12x", "cupy-cuda13x", "nvidia-nvcomp-cu12", "nvidia-nvcomp-cu13"),
 )
-# Instruction sets that the decoding loops care for, as Linux names them.
+# Of the processor, what decoding can gain by, as Linux names them.
 _CPU_FEATURES = ("sse4_2", "bmi2", "avx2", "avx512f", "avx512bw", "avx512vbmi", "asimd", "sve")
 
 
@@ -46,9 +46,11 @@ def versions() -> dict[str, Any]:
     """What runs here, as values that JSON takes; a package that is not installed is None.
 
     `codecs` says per codec where its code comes from: built in, a library found when pqlab was
-    built, the system's shared library, or cramjam.
+    built, the system's shared library, or cramjam. `decoding_loops` says for which instruction set
+    the decoding loops that run were compiled; the environment variable PQLAB_CPU chooses another
+    than the fastest: portable, avx2 or avx512.
     """
-    from pqlab.native._native import codec_sources
+    from pqlab.native._native import codec_sources, instruction_set
 
     return {
         "pqlab": pqlab.__version__,
@@ -58,6 +60,7 @@ def versions() -> dict[str, Any]:
             "machine": platform.machine(),
             "usable_cores": len(os.sched_getaffinity(0)),
             "features": _cpu_features(),
+            "decoding_loops": instruction_set,
         },
         "codecs": codec_sources(),
         "packages": {name: _version(name) for name in (*_REQUIRED, *_OPTIONAL)},
@@ -74,6 +77,7 @@ def show_versions() -> None:
         "python": found["python"],
         "platform": found["platform"],
         "processor": f"{processor['machine']}, {processor['usable_cores']} cores, {features}",
+        "decoding loops": processor["decoding_loops"],
         **{f"codec {name}": source for name, source in found["codecs"].items()},
         **{name: version for name, version in found["packages"].items() if version},
     }

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from command_line import Run, runner
+from forms import FORMS
 
 IN_CI = os.environ.get("CI") == "true"
 
@@ -40,7 +41,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """A line per reason to skip, with the number of tests."""
+    """The forms of the loops that were tested, and a line per reason to skip with its tests."""
+    terminalreporter.write_line(f"decoding loops tested: {', '.join(FORMS)}")
     skipped = terminalreporter.stats.get("skipped", [])
     reasons = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in skipped)
     for reason, count in reasons.most_common():

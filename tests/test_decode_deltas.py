@@ -22,6 +22,7 @@ from delta_pages import (
     wrapped,
     zigzag,
 )
+from forms import FORMS
 from handmade import Column, Page, file_of, packed, prefixed, repeated, varint
 from hypothesis import given, settings, strategies as st
 
@@ -31,7 +32,6 @@ from pqlab.errors import CorruptError, LimitError, UnsupportedError
 from pqlab.limits import Limits
 from pqlab.native._native import primitives
 
-PORTABLE = (True, False)
 MANY = settings(max_examples=200, deadline=None, derandomize=True)
 DELTA_BINARY_PACKED, DELTA_LENGTH_BYTE_ARRAY, DELTA_BYTE_ARRAY, ALP = 5, 6, 7, 10
 TEXT = {"converted_type": 0}
@@ -74,26 +74,24 @@ def integers(draw: st.DrawFn, bits: int) -> list[int]:
     return [wrapped(value, bits) for value in values] * draw(st.integers(1, 2))
 
 
-@pytest.mark.parametrize("portable", PORTABLE)
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("bits", [32, 64])
 @given(data=st.data(), layout=layouts(), cut=st.integers(0, 40))
 @MANY
-def test_deltas(
-    bits: int, portable: bool, data: st.DataObject, layout: DeltaLayout, cut: int
-) -> None:
+def test_deltas(bits: int, form: str, data: st.DataObject, layout: DeltaLayout, cut: int) -> None:
     values = data.draw(integers(bits))
     after = data.draw(st.binary(max_size=9))
     written = deltas(values, bits, layout)
     wanted = values[: len(values) - cut] if cut < len(values) else values
-    out, used = primitives.deltas(array(written + after), bits // 8, len(wanted), portable)
+    out, used = primitives.deltas(array(written + after), bits // 8, len(wanted), form)
     assert np.frombuffer(out, np.int32 if bits == 32 else np.int64).tolist() == wanted
     if layout.padded:
         assert used == (len(written) if wanted else 0)
 
 
-@pytest.mark.parametrize("portable", PORTABLE)
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("width", range(65))
-def test_deltas_of_every_width(width: int, portable: bool) -> None:
+def test_deltas_of_every_width(width: int, form: str) -> None:
     rng = np.random.default_rng(width)
     bits = 32 if width <= 32 else 64
     differences = [int.from_bytes(rng.bytes(8), "little") & (1 << width) - 1 for _ in range(160)]
@@ -106,12 +104,12 @@ def test_deltas_of_every_width(width: int, portable: bool) -> None:
         sum(value << at * width for at, value in enumerate(block)).to_bytes(8 * width, "little")
         for block in mini_blocks
     )
-    out, used = primitives.deltas(array(body), bits // 8, 129, portable)
+    out, used = primitives.deltas(array(body), bits // 8, 129, form)
     assert np.frombuffer(out, np.int32 if bits == 32 else np.int64).tolist() == whole[:129]
     assert used == len(body)
 
 
-@pytest.mark.parametrize("portable", PORTABLE)
+@pytest.mark.parametrize("form", FORMS)
 @given(
     data=st.binary(max_size=60),
     head=st.sampled_from([b"", b"\x80\x01\x04", b"\x80\x01\x01\xff\x01"]),
@@ -120,10 +118,10 @@ def test_deltas_of_every_width(width: int, portable: bool) -> None:
 )
 @MANY
 def test_deltas_of_any_bytes_are_values_or_an_error(
-    portable: bool, data: bytes, head: bytes, width: int, count: int
+    form: str, data: bytes, head: bytes, width: int, count: int
 ) -> None:
     try:
-        out, used = primitives.deltas(array(head + data), width, count, portable)
+        out, used = primitives.deltas(array(head + data), width, count, form)
     except CorruptError:
         return
     assert len(out) == count * width
@@ -156,21 +154,21 @@ WRONG_DELTAS = {
 }
 
 
-@pytest.mark.parametrize("portable", PORTABLE)
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", WRONG_DELTAS)
-def test_wrong_deltas(name: str, portable: bool) -> None:
+def test_wrong_deltas(name: str, form: str) -> None:
     message, data = WRONG_DELTAS[name]
     with pytest.raises(CorruptError, match=message):
-        primitives.deltas(array(data), 4, 9 if "cut short" in name else 2, portable)
+        primitives.deltas(array(data), 4, 9 if "cut short" in name else 2, form)
 
 
-@pytest.mark.parametrize("portable", PORTABLE)
+@pytest.mark.parametrize("form", FORMS)
 @given(
     values=st.lists(st.text("ab", max_size=20).map(str.encode), max_size=60),
     before=st.text("ab", max_size=9).map(str.encode),
 )
 @MANY
-def test_prefixes(portable: bool, values: list[bytes], before: bytes) -> None:
+def test_prefixes(form: str, values: list[bytes], before: bytes) -> None:
     prefixes, suffixes, last = [], [], before
     for value in values:
         same = 0
@@ -180,7 +178,7 @@ def test_prefixes(portable: bool, values: list[bytes], before: bytes) -> None:
         suffixes.append(value[same:])
         last = value
     lengths = u32(*map(len, suffixes))
-    args = (lengths, array(b"".join(suffixes)), array(before), 0, portable)
+    args = (lengths, array(b"".join(suffixes)), array(before), 0, form)
     assert primitives.prefixed(u32(*prefixes), *args) == b"".join(values)
     if values:
         beyond = u32(len(before) + 1, *prefixes[1:])
@@ -189,17 +187,17 @@ def test_prefixes(portable: bool, values: list[bytes], before: bytes) -> None:
     widths = {len(value) for value in values}
     width = max(widths, default=0) or 1
     if widths <= {width}:
-        assert primitives.prefixed(u32(*prefixes), *args[:3], width, portable) == b"".join(values)
+        assert primitives.prefixed(u32(*prefixes), *args[:3], width, form) == b"".join(values)
     else:
         with pytest.raises(CorruptError, match="the length that the schema says"):
-            primitives.prefixed(u32(*prefixes), *args[:3], width, portable)
+            primitives.prefixed(u32(*prefixes), *args[:3], width, form)
 
 
 def test_lengths_that_are_negative_or_too_long() -> None:
     for lengths in ([2**32 - 1], [3, 2**31], [4, 4]):
         with pytest.raises(CorruptError, match="longer than its page"):
             primitives.prefixed(
-                u32(*[0] * len(lengths)), u32(*lengths), array(b"seven.."), array(b""), 0, False
+                u32(*[0] * len(lengths)), u32(*lengths), array(b"seven.."), array(b""), 0, "serial"
             )
 
 
@@ -248,32 +246,32 @@ def alp_vectors(draw: st.DrawFn, size: int) -> tuple[list[AlpVector], int]:
     return vectors, log_vector_size
 
 
-@pytest.mark.parametrize("portable", PORTABLE)
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("size", [4, 8])
 @given(data=st.data(), cut=st.integers(0, 20))
 @MANY
-def test_alp(size: int, portable: bool, data: st.DataObject, cut: int) -> None:
+def test_alp(size: int, form: str, data: st.DataObject, cut: int) -> None:
     vectors, log_vector_size = data.draw(alp_vectors(size))
     written = alp(vectors, log_vector_size, size)
     count = sum(len(vector.packed) for vector in vectors)
     wanted = max(count - cut, 0)
     expected = alp_values(vectors, size)[: wanted * size]
-    assert primitives.alp(array(written), size, wanted, portable) == expected
+    assert primitives.alp(array(written), size, wanted, form) == expected
     with pytest.raises(CorruptError, match="ends before"):
-        primitives.alp(array(written), size, count + 1, portable)
+        primitives.alp(array(written), size, count + 1, form)
     with pytest.raises(CorruptError, match="ends before"):
-        primitives.alp(array(written[:-1]), size, count, portable)
+        primitives.alp(array(written[:-1]), size, count, form)
 
 
-@pytest.mark.parametrize("portable", PORTABLE)
+@pytest.mark.parametrize("form", FORMS)
 @given(data=st.binary(max_size=90), size=st.sampled_from([4, 8]), count=st.integers(0, 40))
 @MANY
 def test_alp_of_any_bytes_is_values_or_an_error(
-    portable: bool, data: bytes, size: int, count: int
+    form: str, data: bytes, size: int, count: int
 ) -> None:
     head = b"\0\0\3" + count.to_bytes(4, "little")
     try:
-        out = primitives.alp(array(head + data), size, count, portable)
+        out = primitives.alp(array(head + data), size, count, form)
     except CorruptError:
         return
     assert len(out) == count * size
@@ -288,7 +286,7 @@ def edited(data: bytes, at: int, value: int) -> bytes:
 
 def test_the_specifications_example_of_alp() -> None:
     assert len(ALP_PAGE) == 7 + 4 + 31
-    got = np.frombuffer(primitives.alp(array(ALP_PAGE), 8, 4, False))
+    got = np.frombuffer(primitives.alp(array(ALP_PAGE), 8, 4, "serial"))
     assert np.array_equal(got, [1500.0, np.nan, 2500.0, 333.5], equal_nan=True)
     for at, value, message in (
         (0, 1, "header"),  # compression_mode
@@ -305,7 +303,7 @@ def test_the_specifications_example_of_alp() -> None:
         (32, 4, "vector"),  # the position of the exception
     ):
         with pytest.raises(CorruptError, match=message):
-            primitives.alp(array(edited(ALP_PAGE, at, value)), 8, 4, False)
+            primitives.alp(array(edited(ALP_PAGE, at, value)), 8, 4, "serial")
 
 
 @pytest.mark.parametrize(

@@ -1,18 +1,19 @@
 """Bit unpacking, the hybrid, levels, dictionary indices, UTF-8: against slow oracles in Python.
 
-Each runs twice: with the portable leaf primitives, and with those of a CPU thread.
+Each runs in every form that this machine has: the loops that a GPU shares, and those of each
+instruction set.
 """
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from forms import FORMS
 from hypothesis import given, settings, strategies as st
 
 from pqlab.errors import CorruptError
 from pqlab.native._native import primitives
 
-PORTABLE = (True, False)
 MANY = settings(max_examples=200, deadline=None, derandomize=True)
 
 
@@ -50,23 +51,23 @@ def bits_of(data: bytes, count: int) -> list[int]:
     return [data[at >> 3] >> (at & 7) & 1 for at in range(count)]
 
 
-@pytest.mark.parametrize("portable", PORTABLE)
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("width", range(65))
-def test_unpack_every_width(width: int, portable: bool) -> None:
+def test_unpack_every_width(width: int, form: str) -> None:
     rng = np.random.default_rng(width)
     for count in (0, 1, 7, 8, 31, 32, 33, 64, 100, 257):
         data = rng.bytes((count * width + 7) // 8)
-        out = primitives.unpack(array(data), width, count, portable)
+        out = primitives.unpack(array(data), width, count, form)
         assert np.frombuffer(out, np.uint64).tolist() == unpacked(data, width, count)
 
 
-@pytest.mark.parametrize("portable", PORTABLE)
+@pytest.mark.parametrize("form", FORMS)
 @given(width=st.integers(0, 64), data=st.binary(max_size=200), count=st.integers(0, 400))
 @MANY
 def test_unpack_takes_missing_bytes_for_zeros(
-    portable: bool, width: int, data: bytes, count: int
+    form: str, width: int, data: bytes, count: int
 ) -> None:
-    out = primitives.unpack(array(data), width, count, portable)
+    out = primitives.unpack(array(data), width, count, form)
     assert np.frombuffer(out, np.uint64).tolist() == unpacked(data, width, count)
 
 
@@ -95,34 +96,34 @@ def hybrids(draw: st.DrawFn, max_width: int = 32) -> tuple[int, bytes, list[int]
     return width, data, values
 
 
-@pytest.mark.parametrize("portable", PORTABLE)
+@pytest.mark.parametrize("form", FORMS)
 @given(given=hybrids())
 @MANY
-def test_hybrid(portable: bool, given: tuple[int, bytes, list[int]]) -> None:
+def test_hybrid(form: str, given: tuple[int, bytes, list[int]]) -> None:
     width, data, values = given
-    out = primitives.hybrid(array(data), width, len(values), portable)
+    out = primitives.hybrid(array(data), width, len(values), form)
     assert np.frombuffer(out, np.uint32).tolist() == values
 
 
-@pytest.mark.parametrize("portable", PORTABLE)
+@pytest.mark.parametrize("form", FORMS)
 @given(given=hybrids(), cut=st.integers(1, 40))
 @MANY
 def test_hybrid_that_ends_too_soon(
-    portable: bool, given: tuple[int, bytes, list[int]], cut: int
+    form: str, given: tuple[int, bytes, list[int]], cut: int
 ) -> None:
     width, data, values = given
     with pytest.raises(CorruptError, match="ends before"):
-        primitives.hybrid(array(data[:-cut]), width, len(values) + 8, portable)
+        primitives.hybrid(array(data[:-cut]), width, len(values) + 8, form)
 
 
-@pytest.mark.parametrize("portable", PORTABLE)
+@pytest.mark.parametrize("form", FORMS)
 @given(data=st.binary(max_size=60), width=st.integers(0, 40), count=st.integers(0, 500))
 @MANY
 def test_hybrid_of_any_bytes_is_values_or_an_error(
-    portable: bool, data: bytes, width: int, count: int
+    form: str, data: bytes, width: int, count: int
 ) -> None:
     try:
-        out = primitives.hybrid(array(data), width, count, portable)
+        out = primitives.hybrid(array(data), width, count, form)
     except CorruptError:
         return
     values = np.frombuffer(out, np.uint32)
@@ -134,21 +135,19 @@ def test_hybrid_of_any_bytes_is_values_or_an_error(
 def test_hybrid_headers_beyond_32_bits() -> None:
     for header in (b"\xff\xff\xff\xff\x1f", b"\x80\x80\x80\x80\x80\x01"):
         with pytest.raises(CorruptError, match="32 bits"):
-            primitives.hybrid(array(header + b"\0" * 9), 1, 5, False)
+            primitives.hybrid(array(header + b"\0" * 9), 1, 5, "serial")
     longest = varint((1 << 32) - 2) + b"\x01"  # one value repeated 2^31 - 1 times
-    assert primitives.hybrid(array(longest), 1, 3, False) == b"\1\0\0\0" * 3
+    assert primitives.hybrid(array(longest), 1, 3, "serial") == b"\1\0\0\0" * 3
 
 
-@pytest.mark.parametrize("portable", PORTABLE)
+@pytest.mark.parametrize("form", FORMS)
 @given(given=hybrids(max_width=3), max_level=st.integers(1, 7))
 @MANY
-def test_validity_from_rle(
-    portable: bool, given: tuple[int, bytes, list[int]], max_level: int
-) -> None:
+def test_validity_from_rle(form: str, given: tuple[int, bytes, list[int]], max_level: int) -> None:
     width, data, levels = given
     if width != max_level.bit_length():
         return
-    args = (array(data), max_level, len(levels), False, portable)
+    args = (array(data), max_level, len(levels), False, form)
     if max(levels, default=0) > max_level:
         with pytest.raises(CorruptError, match="above the column's maximum"):
             primitives.validity(*args)
@@ -158,28 +157,26 @@ def test_validity_from_rle(
         assert bits_of(out, len(out) * 8)[len(levels) :] == [0] * (len(out) * 8 - len(levels))
 
 
-@pytest.mark.parametrize("portable", PORTABLE)
+@pytest.mark.parametrize("form", FORMS)
 @given(max_level=st.sampled_from([1, 2, 3, 7]), data=st.data())
 @MANY
-def test_validity_from_bit_packed(portable: bool, max_level: int, data: st.DataObject) -> None:
+def test_validity_from_bit_packed(form: str, max_level: int, data: st.DataObject) -> None:
     levels = data.draw(st.lists(st.integers(0, max_level), max_size=50))
     packed = pack_high_first(levels, max_level.bit_length())
-    out = primitives.validity(array(packed), max_level, len(levels), True, portable)
+    out = primitives.validity(array(packed), max_level, len(levels), True, form)
     assert bits_of(out, len(levels)) == [int(level == max_level) for level in levels]
     if packed:
         with pytest.raises(CorruptError, match="ends before"):
-            primitives.validity(array(packed[:-1]), max_level, len(levels), True, portable)
+            primitives.validity(array(packed[:-1]), max_level, len(levels), True, form)
 
 
-@pytest.mark.parametrize("portable", PORTABLE)
+@pytest.mark.parametrize("form", FORMS)
 @given(given=hybrids(max_width=9), entries=st.integers(0, 255))
 @MANY
-def test_dictionary_indices(
-    portable: bool, given: tuple[int, bytes, list[int]], entries: int
-) -> None:
+def test_dictionary_indices(form: str, given: tuple[int, bytes, list[int]], entries: int) -> None:
     width, data, indices = given
     dictionary = bytes(reversed(range(entries)))
-    args = (array(bytes([width]) + data), len(indices), array(dictionary), portable)
+    args = (array(bytes([width]) + data), len(indices), array(dictionary), 1, form)
     beyond = [at for at, index in enumerate(indices) if index >= entries]
     if beyond:
         with pytest.raises(CorruptError, match="beyond the dictionary"):
@@ -188,16 +185,16 @@ def test_dictionary_indices(
         assert primitives.indices(*args) == bytes(dictionary[index] for index in indices)
 
 
-@pytest.mark.parametrize("portable", PORTABLE)
+@pytest.mark.parametrize("form", FORMS)
 @given(bits=st.lists(st.sampled_from([0, 1, 1]), max_size=300), solid=st.integers(0, 150))
 @MANY
-def test_scatter(portable: bool, bits: list[int], solid: int) -> None:
+def test_scatter(form: str, bits: list[int], solid: int) -> None:
     bits = [1] * solid + bits + [0] * solid
     dense = bytes(at % 251 + 1 for at in range(sum(bits)))
     left = iter(dense)
     expected = bytes(next(left) if bit else 0 for bit in bits)
     packed = array(pack(bits, 1))
-    assert primitives.scattered(packed, len(bits), array(dense), portable) == expected
+    assert primitives.scattered(packed, len(bits), array(dense), 1, form) == expected
 
 
 @given(
@@ -216,21 +213,24 @@ def test_bitmaps_merged_at_any_bit(parts: list[tuple[bytes, int, int]]) -> None:
     assert bits_of(out, len(expected)) == expected
 
 
+@pytest.mark.parametrize("form", FORMS)
 @given(
-    st.one_of(st.binary(max_size=60), st.text(max_size=30).map(str.encode)), st.binary(max_size=3)
+    data=st.one_of(st.binary(max_size=60), st.text(max_size=200).map(str.encode)),
+    end=st.binary(max_size=3),
 )
 @MANY
-def test_utf8_as_python_sees_it(data: bytes, end: bytes) -> None:
+def test_utf8_as_python_sees_it(form: str, data: bytes, end: bytes) -> None:
     text = data + end
     try:
         text.decode()
         expected = len(text)
     except UnicodeDecodeError as error:
         expected = error.start
-    assert primitives.utf8_valid_up_to(array(text)) == expected
+    assert primitives.utf8_valid_up_to(array(text), form) == expected
 
 
-def test_utf8_at_every_border_of_the_definition() -> None:
+@pytest.mark.parametrize("form", FORMS)
+def test_utf8_at_every_border_of_the_definition(form: str) -> None:
     for first in range(256):
         for second in (0x00, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC0, 0xFF):
             for tail in (b"", b"\x80", b"\xbf\x80", b"\xbf\xc0"):
@@ -240,4 +240,4 @@ def test_utf8_at_every_border_of_the_definition() -> None:
                     expected = len(text)
                 except UnicodeDecodeError as error:
                     expected = error.start
-                assert primitives.utf8_valid_up_to(array(text)) == expected, text
+                assert primitives.utf8_valid_up_to(array(text), form) == expected, text

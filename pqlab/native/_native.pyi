@@ -135,6 +135,12 @@ def memory_use() -> tuple[int, int, int, int, int, int]: ...
 def limit_memory(kept_bytes: int) -> None: ...
 def release_memory() -> None: ...
 
-# primitives.cpp: functions of the shared headers, for tests.
+# loops.cpp: for which instruction sets the decoding loops are here, and the one that runs.
+
+instruction_set: str
+
+def instruction_sets() -> list[str]: ...
+
+# primitives.cpp: the decoding loops one by one, for tests.
 
 primitives: ModuleType

@@ -6,7 +6,9 @@
 #define PQ_HD __host__ __device__ __forceinline__
 #define PQ_CONSTANT __device__ constexpr
 #else
-#define PQ_HD inline
+// Never a function of its own: what one instruction set's loops are made of must not be linked into
+// another's (cpu/loops.hpp).
+#define PQ_HD inline __attribute__((always_inline))
 #define PQ_CONSTANT constexpr
 #endif
 

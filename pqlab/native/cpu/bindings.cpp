@@ -50,6 +50,7 @@ NB_MODULE(_native, m) {
       pq::raise(error);
     }
   });
+  pq::bind_loops(m);
   pq::bind_footer(m);
   pq::bind_pages(m);
   pq::bind_codecs(m);

@@ -16,6 +16,7 @@ void bind_spans(nanobind::module_& m);    // spans.cpp: spans of a buffer as Arr
 void bind_mapping(nanobind::module_& m);  // mapping.cpp: cache files by mmap
 void bind_memory(nanobind::module_& m);   // memory.cpp: the pool of buffers
 
-void bind_primitives(nanobind::module_& m);  // primitives.cpp: the shared headers, for tests
+void bind_loops(nanobind::module_& m);       // loops.cpp: the instruction set
+void bind_primitives(nanobind::module_& m);  // primitives.cpp: the loops one by one, for tests
 
 }  // namespace pq

@@ -7,8 +7,7 @@
 #include "bindings.hpp"
 #include "leaf.hpp"
 #include "libraries.hpp"
-#include "lz4.cuh"
-#include "snappy.cuh"
+#include "loops.hpp"
 #include "status.hpp"
 
 namespace nb = nanobind;
@@ -139,16 +138,14 @@ void Decompressor::brotli(const u8* src, u64 src_size, u8* dst, u64 dst_size) {
 }
 
 void Decompressor::decompress(i32 codec, const u8* src, u64 src_size, u8* dst, u64 dst_size) {
-  constexpr CpuThread group{};
   switch (static_cast<Codec>(codec)) {
     case Codec::UNCOMPRESSED:
       check_size(codec, src_size, dst_size);
-      copy_run(group, src, src_size, dst);
+      copy_run(CpuThread{}, src, src_size, dst);
       return;
-    case Codec::SNAPPY: return check(codec, snappy_decompress(group, src, src_size, dst, dst_size));
-    case Codec::LZ4: return check(codec, lz4_decompress(group, src, src_size, dst, dst_size));
-    case Codec::LZ4_RAW:
-      return check(codec, lz4_raw_decompress(group, src, src_size, dst, dst_size));
+    case Codec::SNAPPY: return check(codec, loops().snappy(src, src_size, dst, dst_size));
+    case Codec::LZ4: return check(codec, loops().lz4(src, src_size, dst, dst_size));
+    case Codec::LZ4_RAW: return check(codec, loops().lz4_raw(src, src_size, dst, dst_size));
     case Codec::GZIP: return gzip(src, src_size, dst, dst_size);
     case Codec::ZSTD: return zstd(src, src_size, dst, dst_size);
     case Codec::BROTLI: return brotli(src, src_size, dst, dst_size);

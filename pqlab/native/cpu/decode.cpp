@@ -43,7 +43,7 @@ nb::object array_of(const std::vector<std::vector<Event>>& workers) {
 ColumnSpec column_spec(nb::handle item) {
   const auto t = nb::cast<nb::tuple>(item);
   ColumnSpec column{nb::cast<i32>(t[0]),
-                    {kind_of(nb::cast<std::string>(t[1])), nb::cast<u32>(t[2])},
+                    value_type(nb::cast<std::string>(t[1]), nb::cast<u32>(t[2])),
                     nb::cast<u32>(t[3]),
                     {}};
   Nesting& nesting = column.nesting;

@@ -1,14 +1,18 @@
-// The leaf primitives for one CPU thread: overloads of leaf.cuh, found for SerialGroup. Portable
-// scalar code, in tiles whose inner loops have no branches. Include before the headers that use
-// them.
+// The leaf primitives for one CPU thread: overloads of leaf.cuh. Portable scalar code, in tiles
+// whose inner loops have no branches, for the instruction set that the file is compiled for
+// (loops.hpp).
 #pragma once
-#include <array>
 #include <cstring>
 #include <utility>
 
 #include "leaf.cuh"
 
+#ifndef PQ_INSTRUCTION_SET
+#define PQ_INSTRUCTION_SET portable
+#endif
+
 namespace pq {
+inline namespace PQ_INSTRUCTION_SET {
 
 // One CPU thread. A type of its own, so that SerialGroup keeps the portable primitives: tests hold
 // the two against each other.
@@ -38,17 +42,19 @@ inline void unpack(const u8* bytes, u32* out) {
 
 using Unpack = void (*)(const u8*, u32*);
 
+template <class Widths>
+struct Table;
 template <u32... WIDTHS>
-constexpr std::array<Unpack, sizeof...(WIDTHS)> table(std::integer_sequence<u32, WIDTHS...>) {
-  return {unpack<WIDTHS>...};
-}
-inline constexpr auto UNPACK = table(std::make_integer_sequence<u32, 33>{});
+struct Table<std::integer_sequence<u32, WIDTHS...>> {
+  static constexpr Unpack of[] = {unpack<WIDTHS>...};
+};
+using Unpackers = Table<std::make_integer_sequence<u32, 33>>;
 
 // Calls use(first ordinal, values, count) for tile after tile of a run.
 template <class Use>
 inline void for_each(const u8* bytes, u64 size, u32 width, u64 count, Use&& use) {
   alignas(64) u32 values[SIZE];
-  const Unpack unpack_tile = UNPACK[width];
+  const Unpack unpack_tile = Unpackers::of[width];
   const u64 tile_bytes = static_cast<u64>(width) * 4;
   u64 at = 0;
   for (; at + SIZE <= count && tile_bytes <= size; at += SIZE) {
@@ -230,4 +236,5 @@ inline void copy_match(const CpuThread&, u64 distance, u64 count, u64 room, u8* 
   for (; i < count; ++i) out[i] = from[i];
 }
 
+}  // namespace PQ_INSTRUCTION_SET
 }  // namespace pq

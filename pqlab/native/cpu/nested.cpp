@@ -4,6 +4,7 @@
 
 #include "bitmap.hpp"
 #include "error.hpp"
+#include "loops.hpp"
 
 namespace pq {
 namespace {
@@ -91,7 +92,7 @@ void fill_values(ValueType type, const Buffer& bits, const NestedPage& page, u8*
     Buffer spaced;
     if (!all) {
       spaced = Buffer((count + 63) / 64 * sizeof(u64), true);
-      scatter(type, bits.data(), count, page.values.data(), spaced.data());
+      loops().scatter(type, bits.data(), count, page.values.data(), spaced.data());
     }
     merge_bits(all ? page.values.data() : spaced.data(), 0, count, out, at);
     return;
@@ -100,7 +101,7 @@ void fill_values(ValueType type, const Buffer& bits, const NestedPage& page, u8*
   if (all) {
     std::memcpy(to, page.values.data(), count * type.stride());
   } else {
-    scatter(type, bits.data(), count, page.values.data(), to);
+    loops().scatter(type, bits.data(), count, page.values.data(), to);
   }
 }
 

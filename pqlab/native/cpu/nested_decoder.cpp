@@ -1,14 +1,9 @@
 // The pages of nested columns: levels and values are kept until the levels of all pages are known,
 // then they go to the outputs (nested.hpp).
-#include "levels.cuh"
+#include "loops.hpp"
 #include "page_decoder.hpp"
 
 namespace pq {
-namespace {
-
-constexpr CpuThread GROUP{};
-
-}  // namespace
 
 void PageDecoder::read_nested_levels(const PageTask& task, Body& body, NestedPage& page) {
   const Nesting& nesting = column(task).nesting;
@@ -21,8 +16,8 @@ void PageDecoder::read_nested_levels(const PageTask& task, Body& body, NestedPag
     const LevelBytes levels = take_levels(task, body, repetition);
     check_levels(
         levels.bit_packed
-            ? levels_from_bit_packed(GROUP, levels.bytes, levels.size, max_level, count, to)
-            : levels_from_rle(GROUP, levels.bytes, levels.size, max_level, count, to),
+            ? loops().levels_from_bit_packed(levels.bytes, levels.size, max_level, count, to)
+            : loops().levels_from_rle(levels.bytes, levels.size, max_level, count, to),
         repetition);
     bytes += levels.size;
     return out;

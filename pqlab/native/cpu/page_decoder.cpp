@@ -6,13 +6,12 @@
 #include "bitmap.hpp"
 #include "clock.hpp"
 #include "crc32.hpp"
-#include "levels.cuh"
+#include "loops.hpp"
 #include "status.hpp"
 
 namespace pq {
 namespace {
 
-constexpr CpuThread GROUP{};
 constexpr u64 KEPT_SCRATCH_BYTES = 32 << 20;
 
 std::string hex(u32 value) {
@@ -53,7 +52,7 @@ void check(StatusWord word, const ValueType& type) {
 }
 
 void drop_if_unused(ViewBuffer* kept, const u8* views, u64 count) {
-  if (kept != nullptr && !any_view_outside(views, count)) *kept = {};
+  if (kept != nullptr && !loops().any_view_outside(views, count)) *kept = {};
 }
 
 void check_levels(StatusWord word, bool repetition) {
@@ -234,8 +233,8 @@ void PageDecoder::decode_dictionary_page(const PageTask& task) {
     if (count > most) check(status_word(Status::TRUNCATED, most), type);
     dictionary.entries = Buffer(count * entry_bytes(type));
     const ViewPlace place = place_of(task, kept, body);
-    check(decode_entries(type, body.values, body.values_size, count, place,
-                         dictionary.entries.data()),
+    check(loops().decode_entries(type, body.values, body.values_size, count, place,
+                                 dictionary.entries.data()),
           type);
     drop_if_unused(kept, dictionary.entries.data(), count);
     dictionary.num_entries = count;
@@ -300,8 +299,8 @@ u64 PageDecoder::read_levels(const PageTask& task, Body& body) {
   const LevelBytes levels = take_levels(task, body, false);
   check_levels(
       levels.bit_packed
-          ? validity_from_bit_packed(GROUP, levels.bytes, levels.size, max_level, count, validity)
-          : validity_from_rle(GROUP, levels.bytes, levels.size, max_level, count, validity));
+          ? loops().validity_from_bit_packed(levels.bytes, levels.size, max_level, count, validity)
+          : loops().validity_from_rle(levels.bytes, levels.size, max_level, count, validity));
   record(task, Stage::LEVELS, start, levels.size, (count + 7) / 8);
   return count_bits(validity, 0, count);
 }
@@ -320,7 +319,7 @@ void PageDecoder::finish_plain(const PageTask& task, const u8* plain, u64 size, 
                                u8* out) {
   if (plain == out) return;
   const ValueType type = column(task).type;
-  check(decode_plain(type, plain, size, count, {task.view_buffer, 0}, out), type);
+  check(loops().decode_plain(type, plain, size, count, {task.view_buffer, 0}, out), type);
   drop_if_unused(view_buffer(task), out, count);
 }
 
@@ -330,7 +329,7 @@ void PageDecoder::decode_byte_streams(const PageTask& task, const Body& body, u6
   if (count > most) check(status_word(Status::TRUNCATED, most), type);
   const u64 size = count * type.width;
   u8* plain = plain_target(task, size, out);
-  check(join_streams(type, body.values, body.values_size, count, plain), type);
+  check(loops().join_streams(type, body.values, body.values_size, count, plain), type);
   finish_plain(task, plain, size, count, out);
 }
 
@@ -344,7 +343,7 @@ void PageDecoder::decode_values(const PageTask& task, const Body& body, u64 coun
     case Encoding::PLAIN: {
       ViewBuffer* kept = view_buffer(task);
       const ViewPlace place = place_of(task, kept, body);
-      check(decode_plain(type, body.values, body.values_size, count, place, out), type);
+      check(loops().decode_plain(type, body.values, body.values_size, count, place, out), type);
       drop_if_unused(kept, out, count);
       return;
     }
@@ -354,7 +353,7 @@ void PageDecoder::decode_values(const PageTask& task, const Body& body, u64 coun
     case Encoding::DELTA_LENGTH_BYTE_ARRAY: return decode_delta_lengths(task, body, count, out);
     case Encoding::DELTA_BYTE_ARRAY: return decode_prefixes(task, body, count, out);
     case Encoding::RLE:
-      check(decode_rle_booleans(body.values, body.values_size, count, out), type);
+      check(loops().decode_rle_booleans(body.values, body.values_size, count, out), type);
       return;
     default: break;
   }
@@ -365,10 +364,10 @@ void PageDecoder::decode_values(const PageTask& task, const Body& body, u64 coun
   }
   const bool bits = type.kind == Kind::BITS;
   u8* entries = bits ? bytes_.reserve(count) : out;
-  check(decode_indices(type, body.values, body.values_size, count, dictionary.entries.data(),
-                       dictionary.num_entries, entries),
+  check(loops().decode_indices(type, body.values, body.values_size, count,
+                               dictionary.entries.data(), dictionary.num_entries, entries),
         type);
-  if (bits) pack_bits(entries, count, out);
+  if (bits) loops().pack_bits(entries, count, out);
 }
 
 // A page's values and validity to the output. `values`: where they are, if not there already.
@@ -433,7 +432,7 @@ void PageDecoder::decode_data_page(const PageTask& task) {
   }
   if (body.values != target) decode_values(task, body, valid, dense);
   if (valid != count && type.kind != Kind::NOTHING) {
-    scatter(type, validity_.data(), count, dense, target);
+    loops().scatter(type, validity_.data(), count, dense, target);
   }
   emit(task, whole != nullptr ? nullptr : target, valid);
   record(task, Stage::DECODE, start, body.values_size, count * type.stride());

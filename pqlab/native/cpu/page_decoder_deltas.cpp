@@ -1,13 +1,11 @@
 // The part of the page decoder that decodes numbers made PLAIN, and byte arrays of the DELTA
 // encodings.
-#include "delta_byte_array.cuh"
-#include "leaf.hpp"
+#include "loops.hpp"
 #include "page_decoder.hpp"
 
 namespace pq {
 namespace {
 
-constexpr CpuThread GROUP{};
 constexpr u64 MAX_VIEW_OFFSET = 0x7fffffff;
 
 }  // namespace
@@ -16,22 +14,27 @@ void PageDecoder::decode_numbers(const PageTask& task, const Body& body, u64 cou
   const ValueType type = column(task).type;
   const u64 size = count * type.width;
   u8* plain = plain_target(task, size, out);
-  const bool alp = static_cast<Encoding>(task.page.encoding) == Encoding::ALP;
-  const auto decode = alp ? scale_alp : sum_deltas;
-  check(decode(type, body.values, body.values_size, count, plain), type);
+  if (static_cast<Encoding>(task.page.encoding) == Encoding::ALP) {
+    check(loops().scale_alp(type, body.values, body.values_size, count, plain), type);
+  } else {
+    u64 used;
+    check(loops().sum_deltas(type.width, body.values, body.values_size, count, plain, used), type);
+  }
   finish_plain(task, plain, size, count, out);
 }
 
 void PageDecoder::decode_delta_lengths(const PageTask& task, Body body, u64 count, u8* out) {
   const ValueType type = column(task).type;
-  auto* lengths = reinterpret_cast<u32*>(lengths_.reserve(count * sizeof(u32)));
+  u8* lengths = lengths_.reserve(count * sizeof(u32));
   u64 used;
-  check(decode_deltas(GROUP, body.values, body.values_size, count, lengths, used), type);
+  check(loops().sum_deltas(sizeof(u32), body.values, body.values_size, count, lengths, used), type);
   body.values += used;
   body.values_size -= used;
   ViewBuffer* kept = view_buffer(task);
   const ViewPlace place = place_of(task, kept, body);
-  check(decode_lengths(type, lengths, body.values, body.values_size, count, place, out), type);
+  check(loops().decode_lengths(type, reinterpret_cast<u32*>(lengths), body.values, body.values_size,
+                               count, place, out),
+        type);
   drop_if_unused(kept, out, count);
 }
 
@@ -71,26 +74,29 @@ void PageDecoder::decode_prefixes(const PageTask& task, Body body, u64 count, u8
   u32* lengths = prefixes + count;
   for (u32* numbers : {prefixes, lengths}) {
     u64 used;
-    check(decode_deltas(GROUP, body.values, body.values_size, count, numbers, used), type);
+    check(loops().sum_deltas(sizeof(u32), body.values, body.values_size, count,
+                             reinterpret_cast<u8*>(numbers), used),
+          type);
     body.values += used;
     body.values_size -= used;
   }
   u64 size;
-  check(add_prefixes(GROUP, prefixes, lengths, count, body.values_size, before.size(), type.width,
-                     size),
+  check(loops().add_prefixes(prefixes, lengths, count, body.values_size, before.size(), type.width,
+                             size),
         type);
   check_joined(task, size);
   u8* plain = plain_target(task, size, out);
   const auto* first = reinterpret_cast<const u8*>(before.data());
-  join_prefixes(GROUP, prefixes, lengths, count, body.values, body.values_size, first,
-                before.size(), plain, size);
+  loops().join_prefixes(prefixes, lengths, count, body.values, body.values_size, first,
+                        before.size(), plain, size);
   if (task.last_value != 0) {
     const u64 length = lengths[count - 1];
     const auto* last = reinterpret_cast<const char*>(plain + size - length);
     read_->last_values[task.last_value].value.assign(last, length);
   }
   if (type.width != 0) return finish_plain(task, plain, size, count, out);
-  check(decode_lengths(type, lengths, plain, size, count, {task.view_buffer, 0}, out), type);
+  check(loops().decode_lengths(type, lengths, plain, size, count, {task.view_buffer, 0}, out),
+        type);
   drop_if_unused(view_buffer(task), out, count);
 }
 

@@ -1,17 +1,14 @@
-// The shared headers' functions one by one, for tests that hold them against a slow oracle and the
-// portable leaf primitives against those of a CPU thread.
+// The decoding loops one by one, for tests that hold those of each instruction set against a slow
+// oracle and against each other.
+#include <nanobind/stl/string.h>
+
 #include <cstring>
 
-#include "alp.cuh"
 #include "bindings.hpp"
 #include "bitmap.hpp"
-#include "delta_byte_array.cuh"
-#include "dictionary.cuh"
-#include "levels.cuh"
+#include "loops.hpp"
 #include "memory.hpp"
 #include "status.hpp"
-#include "utf8.cuh"
-#include "values.hpp"
 
 namespace nb = nanobind;
 
@@ -26,101 +23,105 @@ void check(StatusWord word) {
 
 nb::bytes to_bytes(const Buffer& buffer) { return nb::bytes(buffer.data(), buffer.size()); }
 
-// Calls use(group) with the group that has the primitives asked for.
-template <class Use>
-auto with_group(bool portable, Use&& use) {
-  return portable ? use(SerialGroup{}) : use(CpuThread{});
+template <class T>
+T* as(const Buffer& buffer) {
+  return reinterpret_cast<T*>(buffer.data());
 }
 
-nb::bytes unpack(const Bytes& data, u32 width, u64 count, bool portable) {
+const Loops& of(const std::string& form) {
+  const Loops* found = loops_of(form);
+  if (found == nullptr) throw Error(ErrorKind::Unsupported, form + " does not run here");
+  return *found;
+}
+
+nb::bytes unpack(const Bytes& data, u32 width, u64 count, const std::string& form) {
   Buffer out(count * sizeof(u64));
-  with_group(portable, [&](auto group) {
-    unpack_run(group, data.data(), data.size(), width, count, reinterpret_cast<u64*>(out.data()));
-  });
+  of(form).unpack(data.data(), data.size(), width, count, as<u64>(out));
   return to_bytes(out);
 }
 
-nb::bytes hybrid(const Bytes& data, u32 width, u64 count, bool portable) {
+nb::bytes hybrid(const Bytes& data, u32 width, u64 count, const std::string& form) {
   Buffer out(count * sizeof(u32));
-  ValueSink<u32> sink{reinterpret_cast<u32*>(out.data()), width};
-  check(with_group(portable, [&](auto group) {
-    return decode_hybrid(group, HybridReader(data.data(), data.size(), width), count, sink);
-  }));
+  check(of(form).decode_hybrid(data.data(), data.size(), width, count, as<u32>(out)));
   return to_bytes(out);
 }
 
-nb::bytes indices(const Bytes& data, u64 count, const Bytes& dictionary, bool portable) {
-  Buffer out(count);
-  check(with_group(portable, [&](auto group) {
-    return decode_dictionary(group, data.data(), data.size(), count, dictionary.data(),
-                             dictionary.size(), out.data());
-  }));
+nb::bytes indices(const Bytes& data, u64 count, const Bytes& dictionary, u32 width,
+                  const std::string& form) {
+  Buffer out(count * width);
+  check(of(form).decode_indices({Kind::FIXED, width}, data.data(), data.size(), count,
+                                dictionary.data(), dictionary.size() / width, out.data()));
   return to_bytes(out);
 }
 
-// Calls use(T{}) with the unsigned integer of 4 or 8 bytes.
-template <class Use>
-auto with_width(u32 width, Use&& use) {
-  return width == sizeof(u32) ? use(u32{}) : use(u64{});
-}
-
-nb::tuple deltas(const Bytes& data, u32 width, u64 count, bool portable) {
+nb::tuple deltas(const Bytes& data, u32 width, u64 count, const std::string& form) {
   Buffer out(count * width);
   u64 used = 0;
-  check(with_group(portable, [&](auto group) {
-    return with_width(width, [&](auto example) {
-      auto* values = reinterpret_cast<decltype(example)*>(out.data());
-      return decode_deltas(group, data.data(), data.size(), count, values, used);
-    });
-  }));
+  check(of(form).sum_deltas(width, data.data(), data.size(), count, out.data(), used));
   return nb::make_tuple(to_bytes(out), used);
 }
 
 // Values of DELTA_BYTE_ARRAY, back to back.
 nb::bytes prefixed(const Bytes& prefixes, const Bytes& suffix_lengths, const Bytes& suffixes,
-                   const Bytes& before, u32 width, bool portable) {
+                   const Bytes& before, u32 width, const std::string& form) {
+  const Loops& table = of(form);
   const u64 count = prefixes.size() / sizeof(u32);
   Buffer lengths(suffix_lengths.size());
   copy_run(CpuThread{}, suffix_lengths.data(), suffix_lengths.size(), lengths.data());
   const auto* takes = reinterpret_cast<const u32*>(prefixes.data());
-  auto* sizes = reinterpret_cast<u32*>(lengths.data());
-  return with_group(portable, [&](auto group) {
-    u64 total;
-    check(add_prefixes(group, takes, sizes, count, suffixes.size(), before.size(), width, total));
-    Buffer out(total);
-    join_prefixes(group, takes, sizes, count, suffixes.data(), suffixes.size(), before.data(),
-                  before.size(), out.data(), total);
-    return to_bytes(out);
-  });
+  u64 total;
+  check(table.add_prefixes(takes, as<u32>(lengths), count, suffixes.size(), before.size(), width,
+                           total));
+  Buffer out(total);
+  table.join_prefixes(takes, as<u32>(lengths), count, suffixes.data(), suffixes.size(),
+                      before.data(), before.size(), out.data(), total);
+  return to_bytes(out);
 }
 
-nb::bytes alp(const Bytes& data, u32 width, u64 count, bool portable) {
+nb::bytes alp(const Bytes& data, u32 width, u64 count, const std::string& form) {
   Buffer out(count * width);
-  check(with_group(portable, [&](auto group) {
-    return width == sizeof(float) ? decode_alp(group, data.data(), data.size(), count,
-                                               reinterpret_cast<float*>(out.data()))
-                                  : decode_alp(group, data.data(), data.size(), count,
-                                               reinterpret_cast<double*>(out.data()));
-  }));
+  check(of(form).scale_alp({Kind::FLOATING, width}, data.data(), data.size(), count, out.data()));
   return to_bytes(out);
 }
 
-nb::bytes validity(const Bytes& data, u32 max_level, u64 count, bool bit_packed, bool portable) {
+nb::bytes validity(const Bytes& data, u32 max_level, u64 count, bool bit_packed,
+                   const std::string& form) {
+  const Loops& table = of(form);
   Buffer out((count + 7) / 8, true);
-  check(with_group(portable, [&](auto group) {
-    return bit_packed
-               ? validity_from_bit_packed(group, data.data(), data.size(), max_level, count,
-                                          out.data())
-               : validity_from_rle(group, data.data(), data.size(), max_level, count, out.data());
-  }));
+  check((bit_packed ? table.validity_from_bit_packed : table.validity_from_rle)(
+      data.data(), data.size(), max_level, count, out.data()));
   return to_bytes(out);
 }
 
-nb::bytes scattered(const Bytes& bits, u64 count, const Bytes& dense, bool portable) {
-  Buffer out(count);
-  with_group(portable, [&](auto group) {
-    scatter_valid(group, bits.data(), count, dense.data(), out.data());
-  });
+nb::bytes levels(const Bytes& data, u32 max_level, u64 count, bool bit_packed,
+                 const std::string& form) {
+  const Loops& table = of(form);
+  Buffer out(count * sizeof(Level));
+  check((bit_packed ? table.levels_from_bit_packed : table.levels_from_rle)(
+      data.data(), data.size(), max_level, count, as<Level>(out)));
+  return to_bytes(out);
+}
+
+nb::bytes scattered(const Bytes& bits, u64 count, const Bytes& dense, u32 width,
+                    const std::string& form) {
+  const ValueType type = width == 0 ? ValueType{Kind::BITS, 0} : ValueType{Kind::FIXED, width};
+  Buffer out(width == 0 ? (count + 7) / 8 : count * width);
+  of(form).scatter(type, bits.data(), count, dense.data(), out.data());
+  return to_bytes(out);
+}
+
+nb::bytes plain(const std::string& kind, u32 width, const Bytes& data, u64 count,
+                const std::string& form) {
+  const ValueType type = value_type(kind, width);
+  const bool bits = type.kind == Kind::BITS;
+  Buffer out(bits ? (count + 7) / 8 : count * type.stride(), bits);
+  check(of(form).decode_plain(type, data.data(), data.size(), count, {7, 1000}, out.data()));
+  return to_bytes(out);
+}
+
+nb::bytes joined_streams(const Bytes& data, u32 width, u64 count, const std::string& form) {
+  Buffer out(count * width);
+  check(of(form).join_streams({Kind::FIXED, width}, data.data(), data.size(), count, out.data()));
   return to_bytes(out);
 }
 
@@ -141,18 +142,23 @@ nb::bytes merged(const nb::list& parts, u64 total) {
 }  // namespace
 
 void bind_primitives(nb::module_& m) {
-  nb::module_ p = m.def_submodule("primitives", "Functions of the shared headers, for tests.");
+  nb::module_ p = m.def_submodule("primitives", "The decoding loops, for tests.");
   p.def("unpack", &unpack, "u64 values of `width` bits each.");
   p.def("hybrid", &hybrid, "u32 values of the RLE/bit-packed hybrid.");
-  p.def("indices", &indices, "Entries (a byte each) that a dictionary page's bytes name.");
+  p.def("indices", &indices, "Entries of `width` bytes that a dictionary page's bytes name.");
   p.def("deltas", &deltas, "Integers of `width` bytes, and the bytes that their deltas take.");
   p.def("prefixed", &prefixed, "Values of DELTA_BYTE_ARRAY, back to back.");
   p.def("alp", &alp, "Floating-point values of `width` bytes.");
   p.def("validity", &validity, "Validity bits from definition levels.");
-  p.def("scattered", &scattered, "Bytes to where the bits are set.");
+  p.def("levels", &levels, "u16 levels.");
+  p.def("scattered", &scattered,
+        "Values of `width` bytes, or bits (0), to where the bits are set; 0 between them.");
+  p.def("plain", &plain, "PLAIN values; views are of buffer 7, from offset 1000 on.");
+  p.def("joined_streams", &joined_streams, "BYTE_STREAM_SPLIT values of `width` bytes.");
   p.def("merged", &merged);
-  p.def("utf8_valid_up_to",
-        [](const Bytes& data) { return utf8_valid_up_to(data.data(), data.size(), data.size()); });
+  p.def("utf8_valid_up_to", [](const Bytes& data, const std::string& form) {
+    return of(form).utf8_valid_up_to(data.data(), data.size(), data.size());
+  });
 }
 
 }  // namespace pq

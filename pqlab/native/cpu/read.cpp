@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "clock.hpp"
+#include "loops.hpp"
 #include "page_decoder.hpp"
 
 namespace pq {
@@ -147,7 +148,7 @@ i64 run_dictionary(Read& read) {
   output.values = std::move(dictionary.entries);
   if (type.kind == Kind::BITS) {
     Buffer bits(value_bytes(type, task.page.num_values), true);
-    pack_bits(output.values.data(), dictionary.num_entries, bits.data());
+    loops().pack_bits(output.values.data(), dictionary.num_entries, bits.data());
     output.values = std::move(bits);
   }
   return task.page.num_values;

@@ -1,4 +1,4 @@
-// Decoding a page's values, by the kind of the column: one table of kinds, one function per step.
+// What the values of a column are: one table of kinds. What is done with them: loops.hpp.
 #pragma once
 #include <string>
 
@@ -36,11 +36,11 @@ struct ValueType {
   Kind kind;
   u32 width;  // bytes of a PLAIN value; 0 where it varies
 
-  bool views() const {
+  PQ_HD bool views() const {
     return kind == Kind::BYTES || kind == Kind::TEXT || kind == Kind::FIXED_BYTES;
   }
   // Whether PLAIN values are what the output holds.
-  bool copies() const {
+  PQ_HD bool copies() const {
     return kind == Kind::COPY || kind == Kind::FLOATING || kind == Kind::FIXED;
   }
   // Bytes per value of the output; 0: BITS and NOTHING.
@@ -52,43 +52,15 @@ bool is_integer(Kind kind);
 bool is_fixed(Kind kind);
 bool is_byte_array(Kind kind);
 
-// BYTE_STREAM_SPLIT, DELTA_BINARY_PACKED or ALP values as PLAIN ones, type.width bytes each.
-StatusWord join_streams(ValueType type, const u8* bytes, u64 size, u64 count, u8* out);
-StatusWord sum_deltas(ValueType type, const u8* bytes, u64 size, u64 count, u8* out);
-StatusWord scale_alp(ValueType type, const u8* bytes, u64 size, u64 count, u8* out);
-
 // Most PLAIN values that so many bytes can hold: a bound before memory is taken for them.
 u64 max_plain_values(ValueType type, u64 size);
 
+// Kinds by name; throws Error (Unsupported) for others, and for values of a size that no output
+// has.
 Kind kind_of(const std::string& name);
+ValueType value_type(const std::string& name, u32 width);
 
-// PLAIN values into `out`, stride() bytes each; BITS: into a zeroed bitmap.
-StatusWord decode_plain(ValueType type, const u8* bytes, u64 size, u64 count, ViewPlace place,
-                        u8* out);
-
-// A dictionary page's values: as decode_plain, but a byte for each of BITS.
-StatusWord decode_entries(ValueType type, const u8* bytes, u64 size, u64 count, ViewPlace place,
-                          u8* out);
+// Bytes of a dictionary's entry.
 u32 entry_bytes(ValueType type);
-
-// Dictionary indices to entries, entry_bytes() each.
-StatusWord decode_indices(ValueType type, const u8* bytes, u64 size, u64 count, const u8* entries,
-                          u64 num_entries, u8* out);
-
-// Bytes of 0 or 1 into a zeroed bitmap.
-void pack_bits(const u8* values, u64 count, u8* out);
-
-// Booleans in the RLE encoding, whose bytes have their length before them, into a zeroed bitmap.
-StatusWord decode_rle_booleans(const u8* bytes, u64 size, u64 count, u8* out);
-
-// Dense values to where the validity bits are set; between them zeros.
-void scatter(ValueType type, const u8* validity, u64 count, const u8* dense, u8* out);
-
-// Values back to back, whose lengths are known, as decode_plain would make them.
-StatusWord decode_lengths(ValueType type, const u32* lengths, const u8* bytes, u64 size, u64 count,
-                          ViewPlace place, u8* out);
-
-// Whether any of the views is longer than what stands in itself.
-bool any_view_outside(const u8* views, u64 count);
 
 }  // namespace pq
