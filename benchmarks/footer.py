@@ -27,7 +27,7 @@ from benchmarks.results import versions, write_section
 from benchmarks.timing import interleave, ratio_of, run, table
 from pqlab.footer.metadata import FileMetaData, parse_file_metadata
 from pqlab.io.footer import load_metadata
-from pqlab.io.source import FileSource
+from pqlab.io.local import FileSource
 
 COMMAND = "python -m benchmarks.footer"
 NUM_COLUMNS, NUM_ROW_GROUPS, NUM_UNLIKE = 10_000, 61, 20
@@ -109,7 +109,7 @@ print(time.perf_counter_ns() - start)
 """
 FIRST_CALLS = {
     "pqlab": (
-        "from pqlab.io.footer import load_metadata\nfrom pqlab.io.source import FileSource",
+        "from pqlab.io.footer import load_metadata\nfrom pqlab.io.local import FileSource",
         "load_metadata(FileSource(sys.argv[1]), cache=None)",
     ),
     "pyarrow": ("import pyarrow.parquet as pq", "pq.read_metadata(sys.argv[1])"),

@@ -27,14 +27,14 @@ BASE = "pqlab, from the disk cache"
 
 OURS = """
 from pqlab.io.footer import load_metadata
-from pqlab.io.source import FileSource
+from pqlab.io.local import FileSource
 """
 # A first frame imports what polars and numpy load when they are first used.
 WARM_FRAMES = """
 import io
 import polars
 from pqlab.footer.frames import column_chunks_frame
-from pqlab.io.source import BytesSource
+from pqlab.io.memory import BytesSource
 small = io.BytesIO()
 polars.DataFrame({"a": [1]}).write_parquet(small)
 column_chunks_frame(load_metadata(BytesSource(small.getvalue())), [0], [0])

@@ -20,7 +20,6 @@ from pqlab import text
 from pqlab.errors import EngineError, SelectionError, placed
 from pqlab.io.fetch import fetch_ahead
 from pqlab.io.pages import walk_pays
-from pqlab.io.source import FileSource
 from pqlab.plan.build import build, partial_chunks, pick_pages, split
 from pqlab.plan.plan import Plan
 from pqlab.plan.ranges import length
@@ -156,8 +155,7 @@ class FileSelection:
     @property
     def code(self) -> str:
         """Python text that builds the selection again."""
-        source = self.file.source
-        opened = repr(source.name) if isinstance(source, FileSource) else "<source>"
+        opened = self.file.source.code or "<source>"
         return f"pqlab.open({opened}).select({self.selection.arguments()})"
 
     def __repr__(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, Unpack
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 def open(  # noqa: A001  # as `pqlab.open`, which takes folders, too
     source: Any,
     *,
+    storage_options: Mapping[str, Any] | None = None,
+    filesystem: Any = None,
     io: IOPolicy | None = None,
     cache: Cache = "memory",
     limits: Limits | None = None,
@@ -39,20 +41,19 @@ def open(  # noqa: A001  # as `pqlab.open`, which takes folders, too
 ) -> ParquetFile:
     """Open a Parquet file: only its footer is read.
 
-    `source`: a path, `file://` URL, `os.PathLike`, bytes, or a binary file object with read and
-    seek. `cache`: "memory" shares parsed footers within the process; "disk", or a folder, keeps
-    them for other processes, too; None does neither. `verify_checksums`: compare the CRC of every
-    page that has one.
+    `source`: a path, a URL, `os.PathLike`, bytes, or a binary file object with read and seek.
+    `storage_options` are for URLs; with a `filesystem` of fsspec, `source` is a path in it. `io`:
+    how it is asked for bytes, if not as its kind and what is measured suggest. `cache`: "memory"
+    shares parsed footers within the process; "disk", or a folder, keeps them for other processes,
+    too; None does neither. `verify_checksums`: compare the CRC of every page that has one.
 
     Raises `CorruptError` for what is not Parquet, `EncryptedError`, `LimitError`, `SourceError`.
     """
-    opened = open_source(source)
+    opened = open_source(source, storage_options=storage_options, filesystem=filesystem, policy=io)
     try:
-        policy, checked = io or IOPolicy.local(), limits or DEFAULT_LIMITS
-        metadata = load_metadata(opened, cache=cache, limits=checked, policy=policy)
-        return ParquetFile(
-            opened, metadata, io=policy, limits=checked, verify_checksums=verify_checksums
-        )
+        checked = limits or DEFAULT_LIMITS
+        metadata = load_metadata(opened, cache=cache, limits=checked)
+        return ParquetFile(opened, metadata, limits=checked, verify_checksums=verify_checksums)
     except BaseException:
         opened.close()
         raise
@@ -112,13 +113,17 @@ class ParquetFile:
         source: Source,
         metadata: FileMetaData,
         *,
-        io: IOPolicy,
         limits: Limits,
         verify_checksums: bool,
     ) -> None:
         self.source, self.metadata = source, metadata
-        self.io, self.limits, self.verify_checksums = io, limits, bool(verify_checksums)
-        self.page_store = PageStore(source, metadata, io, limits)
+        self.limits, self.verify_checksums = limits, bool(verify_checksums)
+        self.page_store = PageStore(source, metadata, limits)
+
+    @property
+    def io(self) -> IOPolicy:
+        """How the source is asked for bytes."""
+        return self.source.policy
 
     @property
     def name(self) -> str:

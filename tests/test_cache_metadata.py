@@ -22,7 +22,7 @@ from pqlab.footer.frames import column_chunks_frame
 from pqlab.footer.metadata import FileMetaData
 from pqlab.io import cache, footer as footer_module
 from pqlab.io.footer import load_metadata
-from pqlab.io.source import FileSource
+from pqlab.io.local import FileSource
 
 
 @pytest.fixture(autouse=True)
@@ -98,7 +98,7 @@ def test_another_process_reads_what_one_wrote(tmp_path: Path) -> None:
     load(path, tmp_path / "cache")
     code = f"""
 from pqlab.io import footer
-from pqlab.io.source import FileSource
+from pqlab.io.local import FileSource
 def refuse(*arguments, **options):
     raise AssertionError("parsed")
 footer.parse_file_metadata = refuse

@@ -13,7 +13,7 @@ from pqlab.errors import UnsupportedError
 from pqlab.footer.merge import MergedSchema, merge_schemas
 from pqlab.footer.schema import SchemaNode
 from pqlab.io.footer import load_metadata
-from pqlab.io.source import BytesSource
+from pqlab.io.memory import BytesSource
 
 
 def root(schema: pa.Schema) -> SchemaNode:

@@ -32,7 +32,9 @@ from pqlab.errors import (
 from pqlab.footer.metadata import parse_file_metadata
 from pqlab.io import footer as footer_module
 from pqlab.io.footer import load_metadata
-from pqlab.io.source import ByteRange, Bytes, BytesSource, FileSource
+from pqlab.io.local import FileSource
+from pqlab.io.memory import BytesSource
+from pqlab.io.source import ByteRange, Bytes
 from pqlab.limits import Limits
 from pqlab.plan.policy import IOPolicy
 
@@ -98,7 +100,8 @@ def test_a_large_footer_takes_two_reads() -> None:
 def test_any_guess_gives_the_same_footer(guess_bytes: int) -> None:
     data = parquet_bytes()
     source = CountedSource(data)
-    metadata = load_metadata(source, policy=IOPolicy(footer_guess_bytes=guess_bytes))
+    source.policy = IOPolicy(footer_guess_bytes=guess_bytes)
+    metadata = load_metadata(source)
     assert metadata.footer.tobytes() == data[metadata.footer_offset : -8]
     assert len(source.reads) <= 2
 

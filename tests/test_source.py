@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from pqlab.errors import SourceChangedError, SourceError
-from pqlab.io.source import PADDING_BYTES, FileSource, Identity, Source, open_source
+from pqlab.io.local import FileSource
+from pqlab.io.source import PADDING_BYTES, Identity, Source, open_source
 
 CONTENT = bytes(range(256)) * 40
 RANGES = [(0, 0), (0, 4), (100, 1000), (len(CONTENT) - 3, len(CONTENT)), (0, len(CONTENT))]
@@ -230,14 +231,9 @@ def test_what_is_no_file(tmp_path: Path) -> None:
         open_source(3)
 
 
-@pytest.mark.parametrize(
-    "url", ["s3://bucket/key", "https://host/file.parquet", "gs://b/k", "az://c/k"]
-)
-def test_remote_urls_are_not_read_yet(url: str) -> None:
-    with pytest.raises(
-        SourceError, match=rf"{url.split(':', maxsplit=1)[0]}:// URLs are not read yet.*file object"
-    ):
-        open_source(url)
+def test_a_scheme_that_nothing_knows() -> None:
+    with pytest.raises(SourceError, match=r"bogus:// URLs cannot be opened here.*pqlab knows s3"):
+        open_source("bogus://host/file.parquet")
 
 
 def test_a_file_url_of_another_host() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from pqlab.errors import SourceChangedError, SourceError
 from pqlab.io.fetch import fetch
-from pqlab.io.source import Source, open_source
+from pqlab.io.source import Source, Transfer, open_source
 from pqlab.plan.coalesce import coalesce
 from pqlab.plan.plan import ChunkPlan, PageRun, RowGroupPlan
 from pqlab.plan.policy import IOPolicy
@@ -263,7 +263,7 @@ class Failing(Source):
     def __init__(self) -> None:
         self.reads = 0
 
-    def _fill(self, start: int, buffer: np.ndarray) -> None:
+    def _fill(self, start: int, buffer: np.ndarray) -> Transfer:
         del buffer
         self.reads += 1
         raise SourceError("no", offset=start)

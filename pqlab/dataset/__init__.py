@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import IO, TYPE_CHECKING, Any, Unpack, overload
 
 from pqlab import reader
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 def open(  # noqa: A001  # `pqlab.open`
     source: str | os.PathLike[str] | bytes | bytearray | memoryview | IO[bytes],
     *,
+    storage_options: Mapping[str, Any] | None = None,
+    filesystem: Any = None,
     io: IOPolicy | None = None,
     cache: Cache = "memory",
     limits: Limits | None = None,
@@ -33,6 +35,8 @@ def open(  # noqa: A001  # `pqlab.open`
 def open(  # noqa: A001  # `pqlab.open`
     source: Iterable[Any],
     *,
+    storage_options: Mapping[str, Any] | None = None,
+    filesystem: Any = None,
     io: IOPolicy | None = None,
     cache: Cache = "memory",
     limits: Limits | None = None,
@@ -41,15 +45,20 @@ def open(  # noqa: A001  # `pqlab.open`
 def open(source: Any, **options: Any) -> ParquetFile | Dataset:  # noqa: A001  # `pqlab.open`
     """Open Parquet: a file, or several as one `Dataset`. Only footers are read.
 
-    `source`: a path, `file://` URL, `os.PathLike`, bytes, or a binary file object with read and
-    seek; a folder, a glob or an iterable of sources gives a `Dataset`, which has the same surface
-    (for a folder or a glob, type checkers take it for a `ParquetFile`). `cache`: "memory" shares
+    `source`: a path, a URL (file, s3, gs, az, https, http), `os.PathLike`, bytes, or a binary file
+    object with read and seek; a folder (of a store: a URL that ends in `/`), a glob or an iterable
+    of sources gives a `Dataset`, which has the same surface (for a folder or a glob, type checkers
+    take it for a `ParquetFile`). `storage_options`: of obstore's store for the URL, as `region` or
+    `endpoint`, where the environment does not have them; `filesystem`: of fsspec or pyarrow, in
+    which `source` is a path. `io`: how it is asked for bytes; None: as its kind and what is
+    measured suggest. `cache`: "memory" shares
     parsed footers within the process; "disk", or a folder, keeps them for other processes, too;
     None does neither. `verify_checksums`: compare the CRC of every page that has one.
 
     Raises `CorruptError` for what is not Parquet, `EncryptedError`, `LimitError`, `SourceError`.
     """
-    return Dataset(source, **options) if is_many(source) else reader.open(source, **options)
+    is_dataset = is_many(source, options.get("filesystem"))
+    return Dataset(source, **options) if is_dataset else reader.open(source, **options)
 
 
 def read(
@@ -59,6 +68,8 @@ def read(
     row_groups: Any = None,
     pages: Any = None,
     rows: Any = None,
+    storage_options: Mapping[str, Any] | None = None,
+    filesystem: Any = None,
     io: IOPolicy | None = None,
     cache: Cache = "memory",
     limits: Limits | None = None,
@@ -70,7 +81,13 @@ def read(
     Arguments and errors as of `open`, `ParquetFile.select` and `FileSelection.read`.
     """
     opened: ParquetFile | Dataset = open(
-        source, io=io, cache=cache, limits=limits, verify_checksums=verify_checksums
+        source,
+        storage_options=storage_options,
+        filesystem=filesystem,
+        io=io,
+        cache=cache,
+        limits=limits,
+        verify_checksums=verify_checksums,
     )
     with opened:
         return opened.read(columns, row_groups=row_groups, pages=pages, rows=rows, **options)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, Unpack
@@ -16,7 +16,7 @@ from pqlab.errors import SelectionError
 from pqlab.file_selection import ReadOptions
 from pqlab.io.footer import Cache, load_metadata
 from pqlab.io.listing import list_files
-from pqlab.io.source import FileSource, open_source
+from pqlab.io.source import open_source
 from pqlab.limits import DEFAULT_LIMITS, Limits
 from pqlab.plan.columns import find_leaves
 from pqlab.plan.picks import ColumnPick, ordinals, row_range, to_ordinals
@@ -73,16 +73,21 @@ class Dataset:
         self,
         source: Any,
         *,
+        storage_options: Mapping[str, Any] | None = None,
+        filesystem: Any = None,
         io: IOPolicy | None = None,
         cache: Cache = "memory",
         limits: Limits | None = None,
         verify_checksums: bool = False,
     ) -> None:
-        listing = list_files(source)
+        self._where = {"storage_options": storage_options, "filesystem": filesystem}
+        listing = list_files(source, storage_options, filesystem)
         self._source, self._listed = source, listing.files
         self.files = tuple(file.name for file in listing.files)
         self.skipped = listing.skipped
-        self.io, self.limits = io or IOPolicy.local(), limits or DEFAULT_LIMITS
+        self._fixed_io, self.limits = io, limits or DEFAULT_LIMITS
+        is_remote = any(file.known is not None for file in listing.files)
+        self.io = io or (IOPolicy.remote() if is_remote else IOPolicy.local())
         self.cache, self.verify_checksums = cache, verify_checksums
         self._opened: dict[int, ParquetFile] = {}
         self._lock = threading.Lock()
@@ -94,14 +99,14 @@ class Dataset:
         """One of the files, by its position in `files`."""
         found = self._opened.get(number)
         if found is None:
-            listed = self._listed[number].source
-            is_path = isinstance(listed, str)
-            source = FileSource(listed, hold=False) if is_path else open_source(listed)
-            metadata = load_metadata(source, cache=self.cache, limits=self.limits, policy=self.io)
+            listed = self._listed[number]
+            source = open_source(
+                listed.source, **self._where, policy=self._fixed_io, known=listed.known, hold=False
+            )
+            metadata = load_metadata(source, cache=self.cache, limits=self.limits)
             opened = ParquetFile(
                 source,
                 metadata,
-                io=self.io,
                 limits=self.limits,
                 verify_checksums=self.verify_checksums,
             )

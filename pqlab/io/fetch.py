@@ -21,8 +21,6 @@ from pqlab.plan.ranges import Range, Ranges, intersect, length, union
 from pqlab.trace import SERVED, Reason, Recording, Stage, blank_events
 from pqlab.trace.recorder import active, timed
 
-_BYTES_PER_THREAD = 1 << 20  # starting a thread takes about as long as copying that much
-
 
 class Fetched:
     """Bytes of a source, as ranges that were asked for."""
@@ -88,10 +86,10 @@ def fetch(
         if shared:
             source.read_into(start, buffers[first][start - first : stop - first])
         else:
-            buffers[first] = source.read([(start, stop)])[0]
+            buffers[first] = source.request(start, stop)[0]
         times[number] = start_ns, time.perf_counter_ns() - start_ns, worker()
 
-    enough = 1 + length(requests) // _BYTES_PER_THREAD
+    enough = 1 + length(requests) // policy.bytes_per_thread
     _run_all(run_task, len(tasks), min(policy.concurrency, enough))
     source.check_unchanged()
     if recording is not None:

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 
 from pqlab import __version__
-from pqlab.errors import CorruptError, PqlabError, SourceChangedError
+from pqlab.errors import CorruptError, PqlabError, SourceChangedError, SourceError
 from pqlab.footer.metadata import FileMetaData, parse_file_metadata
 from pqlab.io import cache as disk
 from pqlab.io.fetch import read_recorded
@@ -22,7 +22,6 @@ from pqlab.io.sniff import MAGIC, MIN_FILE_BYTES, SHOWN_BYTES, TRAILER_BYTES, no
 from pqlab.io.source import Bytes, Identity, Source, open_source, padded_empty
 from pqlab.limits import DEFAULT_LIMITS, MIB, Limits
 from pqlab.native import _native
-from pqlab.plan.policy import IOPolicy
 from pqlab.trace import Reason
 
 Cache: TypeAlias = str | os.PathLike[str] | None  # "memory", "disk", or a folder
@@ -53,7 +52,6 @@ def load_metadata(
     *,
     cache: Cache = "memory",
     limits: Limits = DEFAULT_LIMITS,
-    policy: IOPolicy | None = None,
 ) -> FileMetaData:
     """The parsed footer of a source, in one read of its end and at most one more.
 
@@ -67,10 +65,7 @@ def load_metadata(
     if cache is not None and not os.fspath(cache):
         raise ValueError('cache is "memory", "disk", a folder, or None; not an empty text')
     try:
-        guess_bytes = (policy or IOPolicy.local()).footer_guess_bytes
-        [tail] = read_recorded(
-            source, [(max(0, source.size - guess_bytes), source.size)], Reason.FOOTER
-        )
+        tail = source.read_tail(source.policy.footer_guess_bytes)
         start = _footer_start(source, tail, limits)
 
         def parse() -> FileMetaData:
@@ -141,6 +136,12 @@ def _load(source: Source, key: _Key, parse: Callable[[], FileMetaData]) -> FileM
 
 def _parse_again(key: _Key) -> FileMetaData:
     """Parse the file whose cached metadata is damaged, if it is still the same file."""
+    if key.identity.version is not None:  # its name alone does not open it
+        raise SourceError(
+            "the cached metadata of the file was damaged and is removed",
+            hint="Open it again",
+            file=key.identity.path,
+        )
     with closing(open_source(key.identity.path)) as source:
         metadata = load_metadata(source, cache=None, limits=key.limits)
         if source.identity != key.identity:

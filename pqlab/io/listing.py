@@ -5,15 +5,17 @@ from __future__ import annotations
 import glob
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from pqlab.errors import SourceError, UnsupportedError
+from pqlab.io import remote_listing, urls
+from pqlab.io.local import local_path
 from pqlab.io.sniff import ENCRYPTED_MAGIC, MAGIC, SHOWN_BYTES, not_parquet
-from pqlab.io.source import local_path, open_source
+from pqlab.io.source import open_source
 
 _SUFFIXES = (".parquet", ".parq", ".pq", ".geoparquet")
 _NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
@@ -23,11 +25,15 @@ Partition = tuple[tuple[str, str | None], ...]
 
 @dataclass(frozen=True, slots=True)
 class ListedFile:
-    """A file of a dataset: what `open_source` opens, its name, and its hive folders' values."""
+    """A file of a dataset: what `open_source` opens, its name, and its hive folders' values.
+
+    `known`: what the listing of a store says of it.
+    """
 
     source: Any
     name: str
     partition: Partition = ()
+    known: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +48,11 @@ def _is_folder(path: str) -> bool:
     return os.path.isdir(path)  # noqa: PTH112 - False for what cannot be a path, where Path raises
 
 
-def is_many(source: Any) -> bool:
+def is_many(source: Any, filesystem: Any = None) -> bool:
     """Whether `source` stands for several files: a folder, a glob, or an iterable of sources."""
     if isinstance(source, str | os.PathLike):
+        if filesystem is not None or urls.is_remote(os.fsdecode(source)):
+            return remote_listing.is_many(os.fsdecode(source))
         path = _path(source)
         return _is_folder(path) or (glob.has_magic(path) and not os.path.lexists(path))
     return (
@@ -54,7 +62,9 @@ def is_many(source: Any) -> bool:
     )
 
 
-def list_files(source: Any) -> Listing:
+def list_files(
+    source: Any, storage_options: Mapping[str, Any] | None = None, filesystem: Any = None
+) -> Listing:
     """The files of a folder (all levels), of a glob, or of a list of files, folders and globs.
 
     Folders and globs come in the order of their paths, lists as they are given. In a folder or a
@@ -63,14 +73,14 @@ def list_files(source: Any) -> Listing:
     or tasks of pyiceberg's `plan_files()`; deltalake's `file_uris()` is a list of paths.
 
     `key=value` folders count below a folder, from the first wildcard of a glob on, and anywhere in
-    the path of an element of a list. Raises `SourceError` if nothing is left or a folder cannot be
-    listed, and `UnsupportedError` for a task with row-level deletes.
+    the path of an element of a list. Folders of stores are URLs that end in `/`; in them, and in
+    their globs, only files called like Parquet are taken. Raises `SourceError` if nothing is left
+    or a folder cannot be listed, and `UnsupportedError` for a task with row-level deletes.
     """
     skipped: list[tuple[str, str]] = []
-    if isinstance(source, str | os.PathLike):
-        files = list(_expanded(_path(source), skipped))
-    else:
-        files = [file for item in source for file in _item(item, skipped)]
+    where = _Where(storage_options, filesystem)
+    items = [source] if isinstance(source, str | os.PathLike) else source
+    files = [file for item in items for file in _item(item, where, skipped)]
     if not files:
         raise SourceError(_nothing(source, skipped), hint=_first_reasons(skipped))
     return Listing(tuple(files), tuple(sorted(skipped)))
@@ -80,7 +90,34 @@ def _path(path: str | os.PathLike[str]) -> str:
     return local_path(os.fsdecode(path))
 
 
-def _item(item: Any, skipped: list[tuple[str, str]]) -> Iterator[ListedFile]:
+class _Where(NamedTuple):
+    storage_options: Mapping[str, Any] | None
+    filesystem: Any
+
+    def has(self, item: Any) -> bool:
+        """Whether the path or URL is not one of this machine."""
+        return isinstance(item, str | os.PathLike) and (
+            self.filesystem is not None or urls.is_remote(os.fsdecode(item))
+        )
+
+
+def _remote(text: str, where: _Where, skipped: list[tuple[str, str]]) -> Iterator[ListedFile]:
+    if not remote_listing.is_many(text):
+        name = urls.shown(text)
+        yield ListedFile(text, name, _partition(name.split("/")[:-1]))
+        return
+    for entry in remote_listing.entries(text, *where):
+        below = entry.name.removeprefix(remote_listing.fixed_part(urls.shown(text))).split("/")
+        hidden = next((name for name in below if _is_hidden(name)), None)
+        if hidden is not None:
+            skipped.append((entry.name, _hidden_reason(hidden)))
+        elif not entry.name.lower().endswith(_SUFFIXES):
+            skipped.append((entry.name, "not called like a Parquet file"))
+        else:
+            yield ListedFile(entry.source, entry.name, _partition(below[:-1]), entry.known)
+
+
+def _item(item: Any, where: _Where, skipped: list[tuple[str, str]]) -> Iterator[ListedFile]:
     data_file = getattr(item, "file", item)
     if hasattr(data_file, "file_path"):  # pyiceberg: FileScanTask.file, or a DataFile itself
         if getattr(item, "delete_files", None):
@@ -90,7 +127,9 @@ def _item(item: Any, skipped: list[tuple[str, str]]) -> Iterator[ListedFile]:
                 file=str(data_file.file_path),
             )
         item = data_file.file_path
-    if isinstance(item, str | os.PathLike):
+    if where.has(item):
+        yield from _remote(os.fsdecode(item), where, skipped)
+    elif isinstance(item, str | os.PathLike):
         path = _path(item)
         if is_many(path):
             yield from _expanded(path, skipped)

@@ -40,11 +40,8 @@ class PageStore:
     Raises `CorruptError`, `LimitError` and `SourceError`, with the file's name.
     """
 
-    def __init__(
-        self, source: Source, metadata: FileMetaData, policy: IOPolicy, limits: Limits
-    ) -> None:
-        self._source, self._metadata = source, metadata
-        self._policy, self._limits = policy, limits
+    def __init__(self, source: Source, metadata: FileMetaData, limits: Limits) -> None:
+        self._source, self._metadata, self._limits = source, metadata, limits
         self._known: dict[ChunkKey, _Known] = {}
         self._unindexed: set[int] = set()  # rows of the chunk table whose index proved useless
         self._lock = threading.RLock()
