@@ -84,7 +84,8 @@ def measure(row: Row, *, quick: bool = False) -> Result:
         if regime == "first":
             result.series[regime] = _first_calls(row, ways, rounds, quick=quick)
             continue
-        found = _worker("series", row, regime, "--rounds", str(rounds), quick=quick)
+        options = ("--rounds", str(rounds), *(("--release",) if regime == "fresh" else ()))
+        found = _worker("series", row, regime, *options, quick=quick)
         samples = {
             side: [Sample(**sample) for sample in taken] for side, taken in found["samples"].items()
         }

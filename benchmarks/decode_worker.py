@@ -1,16 +1,18 @@
 """What `benchmarks.decode` runs in processes of its own; each prints JSON.
 
-    python -m benchmarks.decode_worker series ROW [--rounds N] [--quick]
+    python -m benchmarks.decode_worker series ROW [--rounds N] [--release] [--quick]
     python -m benchmarks.decode_worker first ROW --side SIDE --way WAY [--quick]
     python -m benchmarks.decode_worker peak ROW --side SIDE --way WAY [--quick]
 
-The allocators' settings are the environment's; `benchmarks.decode` sets it.
+The allocators' settings are the environment's; `benchmarks.decode` sets it. `--release`: pqlab's
+pool is emptied before each run.
 """
 
 from __future__ import annotations
 
 import argparse
 import ctypes
+import gc
 import json
 import os
 import time
@@ -34,8 +36,10 @@ SLOW = 2.0  # a peer that takes so many times as long as the fastest is tried, n
 TRACED = "pqlab, traced"
 
 
-def series(row: Row, path: Path, rounds: int, *, quick: bool) -> dict[str, Any]:
+def series(row: Row, path: Path, rounds: int, *, release: bool, quick: bool) -> dict[str, Any]:
     """Compare results, find each peer's fastest way, measure."""
+    import pqlab
+
     ours = next(iter(ways("pqlab", row, path).values()))
     result = ours()
     tried: dict[str, tuple[float, str]] = {}
@@ -57,7 +61,13 @@ def series(row: Row, path: Path, rounds: int, *, quick: bool) -> dict[str, Any]:
     }
     if not row.sums:
         measured[TRACED] = lambda: _traced(row, path)
-    found = interleave(measured, rounds=rounds, tries=1 if quick else 3)
+
+    def before_each() -> None:
+        gc.collect()
+        if release:
+            pqlab.memory(release=True)
+
+    found = interleave(measured, rounds=rounds, tries=1 if quick else 3, before_each=before_each)
     return {
         "samples": {name: [asdict(s) for s in samples] for name, samples in found.samples.items()},
         "spin": found.spin,
@@ -181,13 +191,14 @@ def main() -> None:
     parser.add_argument("--side", default="pqlab")
     parser.add_argument("--way", default="")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--release", action="store_true")
     parser.add_argument("--quick", action="store_true")
     arguments = parser.parse_args()
     row = next(row for row in ROWS if row.name == arguments.row)
     path = path_of(row.file, quick=arguments.quick)
     made: Any
     if arguments.what == "series":
-        made = series(row, path, arguments.rounds, quick=arguments.quick)
+        made = series(row, path, arguments.rounds, release=arguments.release, quick=arguments.quick)
     else:
         made = {"first": first, "peak": peak}[arguments.what](
             row, path, arguments.side, arguments.way

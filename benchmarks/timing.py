@@ -90,9 +90,16 @@ def run(work: Callable[[], object]) -> Sample:
     )
 
 
-def interleave(work: Work, *, rounds: int = ROUNDS, tries: int = 3) -> Series:
+def interleave(
+    work: Work,
+    *,
+    rounds: int = ROUNDS,
+    tries: int = 3,
+    before_each: Callable[[], object] = gc.collect,
+) -> Series:
     """Run all work in random order, round by round, after a round that is not counted.
 
+    `before_each` is called before the clock starts.
     A series that others disturbed is measured again, `tries` times in all; the last one stands.
     """
     rng = random.Random(0)
@@ -101,7 +108,7 @@ def interleave(work: Work, *, rounds: int = ROUNDS, tries: int = 3) -> Series:
         before = spin_probe()
         for number in range(rounds + 1):
             for name in rng.sample(list(work), len(work)):
-                gc.collect()
+                before_each()
                 sample = run(work[name])
                 if number > 0:
                     samples[name].append(sample)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import mmap
 import random
 import subprocess
@@ -240,6 +241,110 @@ def test_a_thousand_reads_leave_nothing_behind(tmp_path: Path) -> None:
     assert pqlab.memory().kept_bytes <= memory.kept_bytes + MIB
     # polars, Python and malloc have their own say in it.
     assert resident_bytes() - resident < 16 * MIB
+
+
+def buffers_bytes(frame: pl.DataFrame) -> int:
+    """What the frame's own buffers take, as pyarrow counts them."""
+    return int(frame.to_arrow(compat_level=pl.CompatLevel.newest()).nbytes)
+
+
+def mixed_table(rows: int) -> pa.Table:
+    """Numbers, and a text of which views point into pages or into the file's bytes."""
+    rng = np.random.default_rng(6)
+    numbers = {f"number {i}": rng.standard_normal(rows) for i in range(6)}
+    few = rng.integers(0, 9, rows)
+    return pa.table(
+        {
+            **numbers,
+            "few": few,
+            "text": [f"a text of some length: {i}" for i in range(rows)],
+            "short": [f"s{i}" for i in few.tolist()],
+        }
+    )
+
+
+@pytest.mark.parametrize("compression", ["NONE", "SNAPPY", "ZSTD"])
+@pytest.mark.parametrize("columns", [None, ["text"], ["number 3", "text", "short"]])
+def test_a_frame_holds_little_more_than_its_own_bytes(
+    tmp_path: Path, compression: str, columns: list[str] | None
+) -> None:
+    path = tmp_path / "mixed.parquet"
+    table = mixed_table(150_000)
+    pq.write_table(table, path, compression=compression, use_dictionary=["few", "short"])
+    pqlab.read(path)  # workers' scratch is theirs from now on
+    gc.collect()
+    before = pqlab.memory().in_use_bytes
+    frame = pqlab.read(path, columns=columns)
+    gc.collect()
+    held = pqlab.memory().in_use_bytes - before
+    # Whole memory pages, scratch that grew (see page_decoder.cpp), and, uncompressed, what was
+    # fetched in one request with the text.
+    slack = 2 * MIB if compression != "NONE" else MIB + pqlab.IOPolicy().max_request_bytes
+    assert held <= buffers_bytes(frame) + slack
+    assert frame.equals(pl.DataFrame(table.select(columns or table.column_names)))
+
+
+def test_few_rows_hold_no_more_than_their_pages(tmp_path: Path) -> None:
+    path = tmp_path / "mixed.parquet"
+    pq.write_table(mixed_table(150_000), path, use_dictionary=False, write_page_index=True)
+    pqlab.read(path)
+    gc.collect()
+    before = pqlab.memory().in_use_bytes
+    frame = pqlab.read(path, rows=(70_000, 70_010))
+    gc.collect()
+    assert frame.height == 10
+    assert pqlab.memory().in_use_bytes - before < 3 * MIB  # a page is about 1 MiB
+
+
+PEAK_SCRIPT = """
+    import json, sys
+    from pathlib import Path
+    import polars, pyarrow.compute
+    import pqlab
+
+    def status(name):
+        lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+        return next(int(line.split()[1]) << 10 for line in lines if line.startswith(name))
+
+    pqlab.read(sys.argv[1], rows=(0, 1))  # what is imported is in, and the threads run
+    pqlab.memory(release=True)
+    before = status("VmRSS")
+    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # the high-water mark
+    selection = pqlab.open(sys.argv[1]).select()
+    frame = selection.read()
+    print(json.dumps([
+        status("VmHWM") - before,
+        frame.to_arrow(compat_level=polars.CompatLevel.newest()).nbytes,
+        selection.plan().wanted_bytes,
+    ]))
+"""
+
+
+def peak_of(path: Path) -> tuple[int, int, int]:
+    """How far a read in a new process raises its memory; the frame's bytes, and the fetched."""
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(PEAK_SCRIPT), str(path)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    rise, frame, fetched = json.loads(done.stdout)
+    return rise, frame, fetched
+
+
+def check_peak(path: Path) -> None:
+    """Beside the frame and the compressed bytes: scratch, parts of huge pages, polars' own."""
+    rise, frame, fetched = peak_of(path)
+    assert rise <= 1.15 * frame + fetched
+
+
+def test_the_peak_of_a_read_is_the_frame_and_the_compressed_bytes(tmp_path: Path) -> None:
+    check_peak(pqlab.sample.write(tmp_path / "taxi.parquet", rows=400_000))
+
+
+def test_the_peak_of_a_read_of_a_real_file(data: Path) -> None:
+    check_peak(data / "flights-3m.parquet")
 
 
 def test_a_size_that_memory_cannot_have_is_a_limit_error() -> None:

@@ -12,7 +12,7 @@
 namespace pq {
 namespace {
 
-constexpr u64 KEPT_SCRATCH_BYTES = 32 << 20;
+constexpr u64 KEPT_SCRATCH_BYTES = 256 << 10;
 
 std::string hex(u32 value) {
   char text[16];
