@@ -1,52 +1,26 @@
 """How results are measured: side by side, in random order, round by round.
 
-Every piece of work runs once per round, so that what slows the machine slows all of them; compared
-are the ratios within rounds. A result is told as the median of those ratios with its bootstrap
-interval, beside medians, minima, user and system time, and page faults.
+The method is that of `pqlab.compare`, for any number of pieces of work: every piece runs once per
+round, so that what slows the machine slows all of them; compared are the ratios within rounds. A
+result is told as the median of those ratios with its bootstrap interval, beside medians, minima,
+user and system time, and page faults.
 """
 
 from __future__ import annotations
 
 import gc
-import hashlib
-import random
-import resource
-import threading
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from statistics import median
 
+from pqlab.comparison import measure
+from pqlab.comparison.estimate import Estimate as Ratio, estimate
+from pqlab.comparison.measure import QUIET, Sample, Work, run, spin_probe
+
+__all__ = ["ROUNDS", "Ratio", "Sample", "Series", "Work", "interleave", "ratio_of", "run", "table"]
+
 ROUNDS = 9
-QUIET = 1.2  # two spinning threads may take so many times as long as one
-
-Work = Mapping[str, Callable[[], object]]
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """What one run took. User and system time are of all threads of this process."""
-
-    wall_ms: float
-    user_ms: float
-    system_ms: float
-    page_faults: int
-
-
-@dataclass(frozen=True, slots=True)
-class Ratio:
-    """The median of paired ratios, and its 95 % bootstrap interval [low, high]."""
-
-    median: float
-    low: float
-    high: float
-
-    def text(self, digits: int) -> str:
-        """The median and its interval."""
-        return f"{self.median:.{digits}f} ({self.low:.{digits}f} to {self.high:.{digits}f})"
-
-    def __str__(self) -> str:
-        return self.text(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,25 +43,7 @@ class Series:
 
 def ratio_of(ratios: Sequence[float]) -> Ratio:
     """The median of the ratios and its bootstrap interval."""
-    rng = random.Random(0)
-    medians = sorted(median(rng.choices(ratios, k=len(ratios))) for _ in range(2000))
-    return Ratio(median(ratios), medians[50], medians[1949])
-
-
-def run(work: Callable[[], object]) -> Sample:
-    """Run once. What it returns is dropped behind the clock."""
-    before = resource.getrusage(resource.RUSAGE_SELF)
-    start = time.perf_counter_ns()
-    result = work()
-    wall = time.perf_counter_ns() - start
-    after = resource.getrusage(resource.RUSAGE_SELF)
-    del result
-    return Sample(
-        wall / 1e6,
-        (after.ru_utime - before.ru_utime) * 1e3,
-        (after.ru_stime - before.ru_stime) * 1e3,
-        after.ru_minflt - before.ru_minflt,
-    )
+    return estimate(ratios)
 
 
 def interleave(
@@ -102,40 +58,15 @@ def interleave(
     `before_each` is called before the clock starts.
     A series that others disturbed is measured again, `tries` times in all; the last one stands.
     """
-    rng = random.Random(0)
-    for _ in range(tries):
-        samples: dict[str, list[Sample]] = {name: [] for name in work}
+    for seed in range(tries):
         before = spin_probe()
-        for number in range(rounds + 1):
-            for name in rng.sample(list(work), len(work)):
-                before_each()
-                sample = run(work[name])
-                if number > 0:
-                    samples[name].append(sample)
+        taken_by = measure.rounds(work, seed=seed, before_each=before_each)
+        counted = list(islice(taken_by, rounds + 1))[1:]
+        samples = {name: [taken[name] for taken in counted] for name in work}
         series = Series(samples, (before, spin_probe()))
         if series.is_quiet:
             break
     return series
-
-
-def spin_probe() -> float:
-    """How many times as long two threads take for what one thread does, each for itself."""
-    data = bytes(1 << 20)
-
-    def spin() -> None:
-        for _ in range(60):
-            hashlib.sha256(data).digest()  # without the interpreter's lock
-
-    def elapsed(count: int) -> float:
-        threads = [threading.Thread(target=spin) for _ in range(count)]
-        start = time.perf_counter()
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        return time.perf_counter() - start
-
-    return median(elapsed(2) / elapsed(1) for _ in range(3))
 
 
 def table(series: Series, base: str) -> str:

@@ -21,6 +21,7 @@ _PUBLIC = {
     "SourceChangedError": "pqlab.errors",
     "SourceError": "pqlab.errors",
     "UnsupportedError": "pqlab.errors",
+    "Comparison": "pqlab.comparison",
     "Dataset": "pqlab.dataset",
     "DatasetSelection": "pqlab.dataset",
     "FileSelection": "pqlab.file_selection",
@@ -30,6 +31,7 @@ _PUBLIC = {
     "ParquetFile": "pqlab.reader",
     "Plan": "pqlab.plan.plan",
     "Trace": "pqlab.trace",
+    "compare": "pqlab.comparison",
     "memory": "pqlab.native.memory",
     "open": "pqlab.dataset",
     "read": "pqlab.dataset",
@@ -42,6 +44,7 @@ __all__ = ["__version__", *_PUBLIC, *_MODULES]
 
 if TYPE_CHECKING:
     from pqlab import sample as sample
+    from pqlab.comparison import Comparison as Comparison, compare as compare
     from pqlab.dataset import (
         Dataset as Dataset,
         DatasetSelection as DatasetSelection,
