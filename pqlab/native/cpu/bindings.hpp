@@ -14,7 +14,7 @@ void bind_codecs(nanobind::module_& m);   // codecs.cpp: block decompression
 void bind_xxhash(nanobind::module_& m);   // xxhash.cpp: XXH64
 void bind_spans(nanobind::module_& m);    // spans.cpp: spans of a buffer as Arrow views, as text
 void bind_mapping(nanobind::module_& m);  // mapping.cpp: cache files by mmap
-void bind_memory(nanobind::module_& m);   // memory.cpp: the pool of buffers
+void bind_memory(nanobind::module_& m);   // memory_bindings.cpp: the pool of buffers
 
 void bind_loops(nanobind::module_& m);       // loops.cpp: the instruction set
 void bind_primitives(nanobind::module_& m);  // primitives.cpp: the loops one by one, for tests

@@ -10,15 +10,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <new>
 #include <set>
 #include <string>
-
-#include "bindings.hpp"
-
-namespace nb = nanobind;
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
@@ -37,6 +32,9 @@ constexpr u64 HUGE_PAGE_BYTES = 2 << 20;
 constexpr u64 MAPPING_BYTES = 64 << 20;
 
 constexpr u64 MOST_BYTES = 1ull << 62;  // of a buffer: sums with it do not overflow
+// Unless told otherwise: a share that other programs can spare, and enough for frames that a loop
+// takes one after the other. Larger ones come in huge pages, at a tenth of what decoding them takes.
+constexpr u64 KEPT_SHARE = 8;
 constexpr u64 MOST_KEPT_BYTES = 4ull << 30;
 
 u64 round_up(u64 size, u64 unit) { return (size + unit - 1) / unit * unit; }
@@ -170,7 +168,7 @@ class Pool {
   };
   using Runs = std::map<u8*, Run>;
 
-  Pool() { use_.limit_bytes = std::min(memory_bytes() / 8, MOST_KEPT_BYTES); }
+  Pool() { use_.limit_bytes = std::min(memory_bytes() / KEPT_SHARE, MOST_KEPT_BYTES); }
 
   Runs::iterator smallest(State state, u64 bytes) {
     const auto found = by_size_[state].lower_bound({bytes, nullptr});
@@ -302,29 +300,5 @@ Buffer::~Buffer() {
 MemoryUse memory_use() { return Pool::instance().use(); }
 void limit_memory(u64 kept_bytes) { Pool::instance().limit(kept_bytes); }
 void release_memory() { Pool::instance().release(); }
-
-void bind_memory(nb::module_& m) {
-  m.def(
-      "padded_empty",
-      [](u64 size) {
-        auto owner = std::make_unique<Buffer>(size);
-        u8* const data = owner->data();
-        const nb::capsule capsule(owner.release(),
-                                  [](void* p) noexcept { delete static_cast<Buffer*>(p); });
-        return nb::ndarray<nb::numpy, u8, nb::ndim<1>>(data, {size}, capsule);
-      },
-      nb::arg("size"), "An uninitialised array, with 64 zero bytes readable after it.");
-  m.def(
-      "memory_use",
-      [] {
-        const MemoryUse use = memory_use();
-        return nb::make_tuple(use.in_use_bytes, use.kept_bytes, use.high_water_bytes,
-                              use.limit_bytes, use.allocations, use.reuses);
-      },
-      "The fields of pqlab.native.memory.Memory.");
-  m.def("limit_memory", &limit_memory, nb::arg("kept_bytes"),
-        nb::call_guard<nb::gil_scoped_release>());
-  m.def("release_memory", &release_memory, nb::call_guard<nb::gil_scoped_release>());
-}
 
 }  // namespace pq
