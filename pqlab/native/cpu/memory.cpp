@@ -32,8 +32,8 @@ constexpr u64 HUGE_PAGE_BYTES = 2 << 20;
 constexpr u64 MAPPING_BYTES = 64 << 20;
 
 constexpr u64 MOST_BYTES = 1ull << 62;  // of a buffer: sums with it do not overflow
-// Unless told otherwise: a share that other programs can spare, and enough for frames that a loop
-// takes one after the other. Larger ones come in huge pages, at a tenth of what decoding them takes.
+// Unless told otherwise: a share that other programs can spare, and no more than makes a
+// difference. A frame of 4 GiB takes seconds to decode, its memory afresh a fifth of that.
 constexpr u64 KEPT_SHARE = 8;
 constexpr u64 MOST_KEPT_BYTES = 4ull << 30;
 
