@@ -22,7 +22,7 @@ from pqlab.limits import Limits
 from pqlab.plan.build import Pages, about_pages
 from pqlab.plan.policy import IOPolicy
 from pqlab.plan.ranges import Range, Ranges, length
-from pqlab.trace import Reason
+from pqlab.trace import Reason, active
 
 ChunkKey: TypeAlias = tuple[int, int]  # (row group, leaf)
 
@@ -183,6 +183,9 @@ class PageStore:
         return self._fetch([span], reason, row_group=row_group, leaf=leaf)[0]
 
     def _fetch(self, ranges: Sequence[Range], reason: Reason, **place: int) -> list[Bytes]:
+        recording = active(self._source.name)
+        if recording is not None:
+            recording.name_columns(lambda: [leaf.column for leaf in self._metadata.leaves])
         buffers = read_recorded(self._source, ranges, reason, **place)
         self._source.check_unchanged()
         return buffers

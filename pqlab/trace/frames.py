@@ -74,7 +74,7 @@ def reads_frame(recorded: Recorded) -> pl.DataFrame:
         [
             pl.Series("read", numbers),
             *_files(reads, numbers),
-            pl.Series("num_columns", [len(read.columns) or None for read in reads], pl.Int64),
+            pl.Series("kind", ["outside" if r.outside else "read" for r in reads], pl.String),
             pl.Series("start_ns", [read.start_ns for read in reads], pl.Int64),
             pl.Series(
                 "duration_ns",

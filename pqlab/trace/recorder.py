@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A read that a trace has seen. `columns`: by leaf; none for what is read outside of reads.
+    """A read that a trace has seen; `outside`: what is read of the file outside of reads.
 
-    `stop_ns` is None until it ends, `failure` where nothing failed. `name`: of the trace that it
-    was merged from.
+    `columns`: by leaf; none as long as they are not known. `stop_ns` is None until it ends,
+    `failure` where nothing failed. `name`: of the trace that it was merged from.
     """
 
     file: str
@@ -48,6 +48,7 @@ class Read:
     stop_ns: int | None = None
     failure: str | None = None
     name: str | None = None
+    outside: bool = False
 
 
 class Recorded(NamedTuple):
@@ -80,9 +81,9 @@ class Trace:
         self._windows: list[tuple[int, WindowChange]] = []
         self._requests = 0
 
-    def begin(self, file: str, columns: Sequence[str]) -> Recording:
+    def begin(self, file: str, columns: Sequence[str], *, outside: bool = False) -> Recording:
         """Announce a read of a file with these columns, in the order of leaves."""
-        read = Read(file, columns, time.perf_counter_ns())
+        read = Read(file, columns, time.perf_counter_ns(), outside=outside)
         with self._lock:
             self._reads.append(read)
             return Recording(self, len(self._reads) - 1)
@@ -162,8 +163,9 @@ class Trace:
     def reads(self) -> pl.DataFrame:
         """A row per read: when, how long, page faults, and the error that ended it.
 
-        A read without `num_columns` is what was read of the file outside of reads, as its footer.
-        `page_faults` are those of the threads that decoded; null if they were not counted.
+        `kind` is "read", or "outside" for what is read of a file outside of reads, as its footer;
+        that does not end. `page_faults` are those of the threads that decoded, null if they were
+        not counted.
         """
         from pqlab.trace.frames import reads_frame
 
@@ -250,7 +252,7 @@ class Trace:
         with self._lock:
             found = self._outside.get(file)
         if found is None:
-            found = self.begin(file, ())
+            found = self.begin(file, (), outside=True)
             with self._lock:
                 found = self._outside.setdefault(file, found)
         return found
@@ -328,6 +330,14 @@ class Recording(NamedTuple):
         self.event(Stage.FAILURE, time.perf_counter_ns(), **cells)
         self.ended(f"{type(error).__name__}: {error}")
 
+    def name_columns(self, columns: Callable[[], Sequence[str]]) -> None:
+        """Say what the columns are, unless that is known."""
+        reads = self.trace._reads
+        if not reads[self.read].columns:
+            named = columns()
+            with self.trace._lock:
+                reads[self.read] = replace(reads[self.read], columns=named)
+
     def ended(self, failure: str | None = None) -> None:
         """End the read."""
         with self.trace._lock:
@@ -381,7 +391,7 @@ def timed(recording: Recording | None, stage: Stage) -> Iterator[dict[str, int]]
         yield cells
         return
     start_ns = time.perf_counter_ns()
-    with recording.active(), nvtx_range(f"pqlab {stage.text}"):
+    with recording.active(), nvtx_range(stage.text):
         yield cells
     recording.event(stage, start_ns, **cells)
 
