@@ -4,6 +4,11 @@
 
 namespace pq {
 
+// Takes elements for as long as that is quick; a CPU thread's overload does (cpu/simd/snappy.hpp).
+// `at` and `done` move behind the last that was taken.
+template <class Group>
+PQ_HD void take_snappy_elements(const Group&, const u8*, u64, u64&, u8*, u64, u64&) {}
+
 // Into exactly dst[0, dst_size). The place of an error is a byte position in the block.
 template <class Group>
 PQ_HD StatusWord snappy_decompress(const Group& group, const u8* src, u64 src_size, u8* dst,
@@ -19,7 +24,9 @@ PQ_HD StatusWord snappy_decompress(const Group& group, const u8* src, u64 src_si
   if (length > dst_size) return status_word(Status::BLOCK_TOO_LONG, 0);
   if (length < dst_size) return status_word(Status::BLOCK_TOO_SHORT, 0);
   u64 done = 0;
-  while (at < src_size) {
+  for (;;) {
+    take_snappy_elements(group, src, src_size, at, dst, dst_size, done);
+    if (at == src_size) break;
     const u64 start = at;
     const u8 tag = src[at++];
     const u64 left = src_size - at;

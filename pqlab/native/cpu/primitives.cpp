@@ -125,6 +125,14 @@ nb::bytes joined_streams(const Bytes& data, u32 width, u64 count, const std::str
   return to_bytes(out);
 }
 
+// The block's bytes and 64 more behind them, which were 0xa5 and must still be.
+nb::bytes snappy(const Bytes& block, u64 size, const std::string& form) {
+  Buffer out(size + 64);
+  std::memset(out.data(), 0xa5, out.size());
+  check(of(form).snappy(block.data(), block.size(), out.data(), size));
+  return to_bytes(out);
+}
+
 // Bits of several bitmaps, one after the other, in one.
 nb::bytes merged(const nb::list& parts, u64 total) {
   Buffer out((total + 7) / 8, true);
@@ -155,6 +163,7 @@ void bind_primitives(nb::module_& m) {
         "Values of `width` bytes, or bits (0), to where the bits are set; 0 between them.");
   p.def("plain", &plain, "PLAIN values; views are of buffer 7, from offset 1000 on.");
   p.def("joined_streams", &joined_streams, "BYTE_STREAM_SPLIT values of `width` bytes.");
+  p.def("snappy", &snappy, "A Snappy block of so many bytes, and 64 bytes of 0xa5.");
   p.def("merged", &merged);
   p.def("utf8_valid_up_to", [](const Bytes& data, const std::string& form) {
     return of(form).utf8_valid_up_to(data.data(), data.size(), data.size());

@@ -1,6 +1,9 @@
 // Compressed blocks that need no library.
 #include "group.hpp"
 #include "lz4.cuh"
+#ifndef PQ_SERIAL
+#include "snappy.hpp"
+#endif
 #include "snappy.cuh"
 
 namespace pq {
