@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import (
     TYPE_CHECKING,
-    Any,
     Literal,
     NamedTuple,
     TypeAlias,
@@ -20,7 +19,7 @@ from pqlab import text
 from pqlab.errors import EngineError, SelectionError, placed
 from pqlab.io.fetch import fetch_ahead
 from pqlab.io.pages import walk_pays
-from pqlab.plan.build import build, partial_chunks, pick_pages, split
+from pqlab.plan.build import ChunkPages, build, partial_chunks, pick_pages, split
 from pqlab.plan.plan import Plan
 from pqlab.plan.ranges import length
 from pqlab.plan.selection import Narrowed, Selection
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-    from pqlab.cpu.engine import DecodedColumn
+    from pqlab.native._native import Decoded
     from pqlab.reader import ParquetFile
 
 Engine: TypeAlias = Literal["auto", "cpu"]
@@ -55,9 +54,8 @@ _ENGINES: dict[str, tuple[str, str]] = {
 }
 
 
-class _Decoded(NamedTuple):
-    part: Plan
-    columns: list[DecodedColumn]
+class _Part(NamedTuple):
+    decoded: Decoded
     recording: Recording | None
 
 
@@ -65,14 +63,14 @@ _Assembled = TypeVar("_Assembled")
 
 
 def _assembled(
-    decoded: Iterable[_Decoded], assemble: Callable[[Plan, list[DecodedColumn]], _Assembled]
+    parts: Iterable[_Part], assemble: Callable[[Decoded], _Assembled]
 ) -> list[_Assembled]:
     """Assemble part after part as they are decoded; recorded, each is an event."""
-    parts = []
-    for part, columns, recording in decoded:
+    made = []
+    for decoded, recording in parts:
         with timed(recording, Stage.ASSEMBLE):
-            parts.append(assemble(part, columns))
-    return parts
+            made.append(assemble(decoded))
+    return made
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -91,7 +89,18 @@ class FileSelection:
         their page headers are read first, where `read` would do so. Raises what `read` raises for
         the selection.
         """
-        return self._plan(self._resolve(walk=walk), engine)
+        narrowed, pages = self._resolve(walk=walk)
+        name, reason = _engine(engine)
+        return build(
+            self.file.metadata,
+            narrowed,
+            pages,
+            self.file.io,
+            file=self.file.name,
+            limits=self.file.limits,
+            engine=name,
+            engine_reason=reason,
+        )
 
     def read(
         self,
@@ -117,16 +126,16 @@ class FileSelection:
         from pqlab.assemble.arrow import to_frame
 
         self._check_names()
-        decoded = self._decode(
+        parts = self._decode(
             engine=engine,
             workers=workers,
             int96_unit=int96_unit,
             invalid_utf8=invalid_utf8,
             trace=trace,
+            for_polars=True,
         )
-        with placed(file=self.file.name):
-            frames = _assembled(decoded, lambda _, columns: to_frame(columns))
-            return pl.concat(frames, rechunk=False)
+        frames = _assembled(parts, to_frame)
+        return frames[0] if len(frames) == 1 else pl.concat(frames, rechunk=False)
 
     def to_arrow(
         self,
@@ -142,15 +151,38 @@ class FileSelection:
 
         from pqlab.assemble.arrow import to_table
 
-        decoded = self._decode(
+        parts = self._decode(
             engine=engine,
             workers=workers,
             int96_unit=int96_unit,
             invalid_utf8=invalid_utf8,
             trace=trace,
         )
-        tables = _assembled(decoded, lambda part, columns: to_table(columns, part.num_rows))
+        with placed(file=self.file.name):
+            tables = _assembled(parts, to_table)
         return tables[0] if len(tables) == 1 else pa.concat_tables(tables)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The rows as a stream of Arrow batches (the Arrow PyCapsule interface).
+
+        A batch is read when it is asked for. `requested_schema`: a capsule; what can be cast is.
+        """
+        import pyarrow as pa
+
+        batches = (pa.record_batch(part.decoded) for part in self._decode(engine="auto"))
+        reader = pa.RecordBatchReader.from_batches(self._arrow_schema, batches)
+        return reader.__arrow_c_stream__(requested_schema)
+
+    def __arrow_c_schema__(self) -> object:
+        """The schema of `to_arrow()`, from the footer alone."""
+        return self._arrow_schema.__arrow_c_schema__()
+
+    @property
+    def _arrow_schema(self) -> pa.Schema:
+        from pqlab.cpu.columns import columns_of
+
+        with placed(file=self.file.name):
+            return columns_of(self.file.metadata, self.narrowed.leaves).schema
 
     @property
     def code(self) -> str:
@@ -164,29 +196,41 @@ class FileSelection:
         shape = f"{text.plural(len(self.narrowed.leaves), 'column')}, {text.plural(rows, 'row')}"
         return f"<{self.code}: {shape}{of_pages}>"
 
-    def _decode(self, *, engine: Engine, trace: Trace | None, **options: Any) -> Iterator[_Decoded]:
+    def _decode(
+        self,
+        *,
+        engine: Engine,
+        trace: Trace | None = None,
+        workers: int | None = None,
+        int96_unit: Int96Unit = "ns",
+        invalid_utf8: InvalidUtf8 = "error",
+        for_polars: bool = False,
+    ) -> Iterator[_Part]:
         from pqlab.cpu import engine as cpu
 
-        _check_options(trace=trace, **options)
+        _check_options(trace, workers, int96_unit, invalid_utf8)
         file = self.file
         names = (leaf.column for leaf in file.metadata.leaves)
         with reading(trace, file.name, names) as recording:
             with timed(recording, Stage.PLAN):
-                plan = self._plan(self._resolve(walk=True), engine)
+                plan = self.plan(engine=engine, walk=True)
                 parts = split(plan, file.io)
             size, what = plan.memory_high_bytes, "what is decoded"
             file.limits.check("read_bytes", size, what, file=file.name)
             for part, fetched in fetch_ahead(file.source, parts, file.io, recording):
-                columns = cpu.read(
+                decoded = cpu.read(
                     part,
                     file.metadata,
                     fetched,
                     verify_checksums=file.verify_checksums,
                     limits=file.limits,
                     recorder=recording.add if recording is not None else None,
-                    **options,
+                    workers=workers,
+                    int96_unit=int96_unit,
+                    invalid_utf8=invalid_utf8,
+                    for_polars=for_polars,
                 )
-                yield _Decoded(part, columns, recording)
+                yield _Part(decoded, recording)
 
     def _check_names(self) -> None:
         """Raise `SelectionError` if two root columns of one name are to go into a frame."""
@@ -206,43 +250,34 @@ class FileSelection:
                     file=self.file.name,
                 )
 
-    def _resolve(self, *, walk: bool) -> Narrowed:
+    def _resolve(self, *, walk: bool) -> tuple[Narrowed, ChunkPages]:
         """Read what is needed to know the pages; with it, picked pages become rows."""
         file, narrowed = self.file, self.narrowed
         store, metadata = file.page_store, file.metadata
         if narrowed.pages:
-            store.table(list(narrowed.pages), bounds=False)
+            picked = list(narrowed.pages)
+            store.table(picked, bounds=False)
             with placed(file=file.name):
-                narrowed = pick_pages(metadata, narrowed, store.known())
+                narrowed = pick_pages(metadata, narrowed, store.known(picked))
         partial = partial_chunks(metadata, narrowed)
         store.load_indexes(partial, bounds=False)
         if walk:
             for key in partial:
                 if walk_pays(metadata, key, narrowed.rows[key[0]], file.io):
                     store.walk_until(key, narrowed.rows[key[0]][-1][1])
-        return narrowed
+        return narrowed, store.known(partial)
 
-    def _plan(self, narrowed: Narrowed, engine: str) -> Plan:
-        if engine not in _ENGINES:
-            raise EngineError(
-                f"there is no engine {engine!r}", hint=f"Take one of {', '.join(_ENGINES)}"
-            )
-        name, reason = _ENGINES[engine]
-        return build(
-            self.file.metadata,
-            narrowed,
-            self.file.page_store.known(),
-            self.file.io,
-            file=self.file.name,
-            limits=self.file.limits,
-            engine=name,
-            engine_reason=reason,
+
+def _engine(asked_for: str) -> tuple[str, str]:
+    """The engine's name, and why it is that one."""
+    if asked_for not in _ENGINES:
+        raise EngineError(
+            f"there is no engine {asked_for!r}", hint=f"Take one of {', '.join(_ENGINES)}"
         )
+    return _ENGINES[asked_for]
 
 
-def _check_options(
-    *, trace: object, workers: int | None, int96_unit: str, invalid_utf8: str
-) -> None:
+def _check_options(trace: object, workers: int | None, int96_unit: str, invalid_utf8: str) -> None:
     if trace is not None and not isinstance(trace, Trace):
         raise TypeError(f"trace is None or a pqlab.Trace to record into, not {trace!r}")
     if workers is not None and workers < 1:

@@ -240,13 +240,14 @@ class ParquetFile:
 
         Raises `SelectionError` for a chunk without one, and what `FileSelection.read` raises.
         """
-        from pqlab.assemble.arrow import to_series
+        from pqlab.assemble.arrow import to_frame
         from pqlab.cpu.engine import read_dictionary
 
         key = self._row_group(row_group), self._leaf(column)
         data, offset = self.page_store.dictionary(key)
         with placed(file=self.name, row_group=key[0], page=-1):
-            return to_series(read_dictionary(self.metadata, *key, data, offset, limits=self.limits))
+            decoded = read_dictionary(self.metadata, *key, data, offset, limits=self.limits)
+            return to_frame(decoded).to_series()
 
     def page_header(self, row_group: int, column: Any, page: int) -> Any:
         """The raw thrift struct `PageHeader` of a data page, or of the dictionary page (-1).
@@ -285,6 +286,14 @@ class ParquetFile:
         """`select(...).read(...)` in one call: it takes the arguments of both."""
         selection = self.select(columns, row_groups=row_groups, pages=pages, rows=rows)
         return selection.read(**options)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """All rows as a stream of Arrow batches, as of `FileSelection`."""
+        return self.select().__arrow_c_stream__(requested_schema)
+
+    def __arrow_c_schema__(self) -> object:
+        """The schema of all columns, as of `FileSelection`."""
+        return self.select().__arrow_c_schema__()
 
     def head(self, n: int = 10, **options: Unpack[ReadOptions]) -> pl.DataFrame:
         """The first `n` rows; only the pages that cover them are read. `options` as of `read`."""

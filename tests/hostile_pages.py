@@ -14,12 +14,19 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from decoding import chunk_range, metadata_of, read_columns, read_frame, read_table
+from decoding import (
+    chunk_range,
+    metadata_of,
+    read_columns,
+    read_frame,
+    read_table,
+    to_array,
+    to_series,
+)
 from delta_pages import AlpVector, alp, delta_byte_array
 from dremel import LIST, UTF8, Node, records_file
 from handmade import BIT_PACKED, RLE, Column, Page, file_of, packed, prefixed, repeated
 
-from pqlab.assemble.arrow import to_array, to_series
 from pqlab.errors import PqlabError
 from pqlab.limits import Limits
 

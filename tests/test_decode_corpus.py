@@ -10,10 +10,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from decoding import metadata_of, read_columns, read_frame, read_table
+from decoding import metadata_of, read_columns, read_frame, read_table, to_array, to_series
 from nested_values import combined, difference
 
-from pqlab.assemble.arrow import to_array, to_series
 from pqlab.errors import CorruptError, PqlabError, UnsupportedError
 from pqlab.footer.metadata import FileMetaData
 from pqlab.footer.schema import SchemaNode

@@ -69,7 +69,7 @@ def test_an_interrupt_stops_a_read_within_pages() -> None:
             read_columns(data, workers=workers)
         assert time.monotonic() - started < whole_s / 10 + 1
         timer.join()
-    assert read_columns(data, [3], workers=2)[0].num_rows == 1_500_000
+    assert len(read_columns(data, [3], workers=2)[0].array) == 1_500_000
 
 
 def test_a_forked_child_reads_with_threads_of_its_own() -> None:
@@ -80,7 +80,7 @@ sys.path.insert(0, {str(Path(__file__).parent)!r})
 from decoding import read_columns
 data = open(sys.argv[1], "rb").read()
 def read():
-    return [bytes(c.values) for c in read_columns(data, workers=2)]
+    return [c.array for c in read_columns(data, workers=2)]
 expected = read()
 child = os.fork()
 if child == 0:

@@ -11,9 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from decoding import Ranges, read_columns, read_frame, read_table
-
-from pqlab.assemble.arrow import to_series
+from decoding import Ranges, read_columns, read_frame, read_table, to_series
 
 SEED = 20_240_602
 ROWS = 3_001

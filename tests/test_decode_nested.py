@@ -217,7 +217,10 @@ def test_a_hundred_lists_deep() -> None:
     for _ in range(99):
         value, kind = [value, []], pa.list_(kind)
     table = pa.table({"x": pa.array([value, None, []], kind)})
-    assert read_table(written(table))["x"].to_pylist() == table["x"].to_pylist()
+    data = written(table)
+    assert read_frame(data)["x"].to_list() == table["x"].to_pylist()
+    with pytest.raises(pqlab.UnsupportedError, match="pyarrow does not take"):
+        read_table(data)
 
 
 def test_a_part_of_a_column() -> None:

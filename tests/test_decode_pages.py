@@ -4,13 +4,25 @@ from __future__ import annotations
 
 import io
 import struct
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from decoding import InMemory, Ranges, chunk_range, metadata_of, plan_of, read_columns, read_frame
+from decoding import (
+    InMemory,
+    Ranges,
+    chunk_range,
+    metadata_of,
+    plan_of,
+    read_columns,
+    read_frame,
+    tables_of,
+    to_series,
+)
 from handmade import (
     BIT_PACKED,
     PLAIN,
@@ -24,11 +36,10 @@ from handmade import (
     repeated,
 )
 
-from pqlab.assemble.arrow import to_series
 from pqlab.cpu import engine
 from pqlab.errors import CorruptError, LimitError, UnsupportedError
 from pqlab.limits import Limits
-from pqlab.plan.plan import ChunkPlan, PageRun, Plan, RowGroupPlan
+from pqlab.plan.plan import PageRun
 from pqlab.trace import EVENT, Stage
 
 
@@ -488,16 +499,11 @@ def test_resolved_runs_of_pages() -> None:
     starts = [4 + sum(sizes[:at]) for at in range(7)]
 
     def read(runs: tuple[PageRun, ...], rows: tuple[tuple[int, int], ...]) -> list[int]:
-        group = RowGroupPlan(0, rows, (ChunkPlan(0, 0, runs, resolved=True),))
-        whole = plan_of(metadata)
-        plan = Plan(
-            **{
-                **{name: getattr(whole, name) for name in whole.__dataclass_fields__},
-                "row_groups": (group,),
-            }
-        )
-        columns = engine.read(plan, metadata, InMemory(data))
-        return to_series(columns[0]).to_list()
+        tables = tables_of(metadata, [0], {0: rows}, [runs], resolved=True)
+        plan = replace(plan_of(metadata), tables=tables)
+        decoded = engine.read(plan, metadata, InMemory(data))
+        values: list[int] = pa.record_batch(decoded).column(0).to_pylist()
+        return values
 
     runs = (PageRun(starts[1], starts[2], 1, 10), PageRun(starts[4], starts[6], 4, 40))
     assert read(runs, ((12, 15), (48, 52))) == [12, 13, 14, 48, 49, 50, 51]
@@ -514,8 +520,8 @@ def test_a_dictionary_page_by_itself() -> None:
     metadata = metadata_of(data)
     start, stop = chunk_range(metadata, 0, 3)
     page = InMemory(data).view(start, stop)
-    column = engine.read_dictionary(metadata, 0, 3, page, start)
-    assert sorted(to_series(column).to_list()) == sorted(set(table["few"].to_pylist()))
+    entries = pl.DataFrame(engine.read_dictionary(metadata, 0, 3, page, start))
+    assert sorted(entries.to_series()) == sorted(set(table["few"].to_pylist()))
     start, stop = chunk_range(metadata, 0, 0)
     with pytest.raises(CorruptError, match="no dictionary page") as caught:
         engine.read_dictionary(metadata, 0, 0, InMemory(data).view(start, stop), start, file="f")
@@ -528,8 +534,8 @@ def test_dictionary_entries_of_booleans() -> None:
     data = file_of(Column("BOOLEAN", [dictionary(b"\x02", 2), Page(b"\1" + packed([1], 1), 1, 8)]))
     metadata = metadata_of(data)
     start, stop = chunk_range(metadata, 0, 0)
-    column = engine.read_dictionary(metadata, 0, 0, InMemory(data).view(start, stop), start)
-    assert to_series(column).to_list() == [False, True]
+    decoded = engine.read_dictionary(metadata, 0, 0, InMemory(data).view(start, stop), start)
+    assert pl.DataFrame(decoded).to_series().to_list() == [False, True]
 
 
 def test_strings_point_into_pages_that_are_kept_exactly() -> None:
@@ -540,10 +546,7 @@ def test_strings_point_into_pages_that_are_kept_exactly() -> None:
     pages[1].body = pa.Codec("snappy").compress(pages[1].body, asbytes=True)
     pages[1].uncompressed = 9
     (column,) = read_columns(file_of(Column("BYTE_ARRAY", pages, codec=1)))
-    assert [None if part is None else len(part) for part in column.view_buffers] == [
-        len(body),
-        None,  # nothing points into the second
-    ]
+    assert column.view_buffer_sizes == [len(body), 0]  # nothing points into the second
     assert to_series(column).to_list() == [*values, b"short"]
 
 

@@ -115,7 +115,7 @@ def test_ten_rows_fetch_the_covering_pages_and_the_trace_shows_the_bytes(variant
         plan = opened.select(["id", "text"], rows=(0, 10)).plan(walk=True)
         whole = opened.select(["id", "text"]).plan()
     events = trace.to_frame()
-    fetched = events.filter(stage="fetch")
+    fetched = events.filter(stage="fetch", reason="pages")
     assert fetched["bytes_in"].sum() == plan.requested_bytes
     assert fetched["bytes_out"].sum() == plan.wanted_bytes
     assert plan.wanted_bytes < whole.wanted_bytes / 8

@@ -11,8 +11,8 @@ from pqlab.errors import SourceChangedError, SourceError
 from pqlab.io.fetch import fetch
 from pqlab.io.source import Source, Transfer, open_source
 from pqlab.plan.coalesce import coalesce
-from pqlab.plan.plan import ChunkPlan, PageRun, RowGroupPlan
 from pqlab.plan.policy import IOPolicy
+from pqlab.plan.tables import CHUNK, ROW_GROUP, ROW_RANGE, RUN, PlanTables
 from pqlab.trace import Stage, Trace, blank_events
 
 CONTENT = np.random.default_rng(1).bytes(20_000)
@@ -194,12 +194,15 @@ def test_threads_share_a_trace() -> None:
     assert trace.to_frame()["read"].n_unique() == 400
 
 
-def plan_of(*runs: tuple[int, int]) -> list[RowGroupPlan]:
-    chunks = tuple(
-        ChunkPlan(0, leaf, (PageRun(start, stop, 0, 0),), True)
-        for leaf, (start, stop) in enumerate(runs)
+def tables_of(*runs: tuple[int, int]) -> PlanTables:
+    """A leaf with one run each."""
+    chunks = [(1, leaf, 1, 0, leaf, 0, 1, (0, 0, 0)) for leaf in range(len(runs))]
+    return PlanTables(
+        np.array([(1, 0, 0, 1, 0)], ROW_GROUP),
+        np.array(chunks, CHUNK),
+        np.array([(*run, 0, -1, 0, -1) for run in runs], RUN),
+        np.array([(0, 1)], ROW_RANGE),
     )
-    return [RowGroupPlan(0, ((0, 1),), chunks)]
 
 
 RUNS = [(4, 100), (100, 5000), (5010, 5020), (9000, 9000 + 7001), (19_990, 20_000)]
@@ -217,7 +220,7 @@ def test_fetched_views_are_the_bytes(
     requests = coalesce(RUNS, policy)
     trace = Trace()
     recording = trace.begin("f", [f"c{number}" for number in range(len(RUNS))])
-    fetched = fetch(source, requests, plan_of(*RUNS), policy, recording)
+    fetched = fetch(source, requests, tables_of(*RUNS), policy, recording)
     for start, stop in RUNS:
         view = fetched.view(start, stop)
         assert view.tobytes() == CONTENT[start:stop]
@@ -245,7 +248,7 @@ def test_a_request_of_several_chunks_has_no_column() -> None:
     fetch(
         open_source(CONTENT),
         coalesce(runs, policy),
-        plan_of(*runs),
+        tables_of(*runs),
         policy,
         trace.begin("f", ["a", "b", "c"]),
     )
@@ -279,7 +282,7 @@ def test_the_first_error_ends_the_fetch() -> None:
     source = Failing()
     policy = IOPolicy(gap_bytes=0, max_request_bytes=1, concurrency=2)
     with pytest.raises(SourceError, match="no"):
-        fetch(source, coalesce([(0, 500)], policy), plan_of((0, 500)), policy)
+        fetch(source, coalesce([(0, 500)], policy), tables_of((0, 500)), policy)
     assert source.reads < 500
 
 
@@ -289,4 +292,4 @@ def test_a_source_that_changed_is_seen_after_the_fetch(tmp_path: Path) -> None:
     source = open_source(path)
     path.write_bytes(CONTENT[::-1] + b"x")
     with pytest.raises(SourceChangedError):
-        fetch(source, ((0, 10),), plan_of((0, 10)), IOPolicy())
+        fetch(source, ((0, 10),), tables_of((0, 10)), IOPolicy())

@@ -255,6 +255,14 @@ class Dataset:
         )
         return selection.read(**options)
 
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """All rows as a stream of Arrow batches, as of `DatasetSelection`."""
+        return self.select().__arrow_c_stream__(requested_schema)
+
+    def __arrow_c_schema__(self) -> object:
+        """The schema of all columns, as of `DatasetSelection`."""
+        return self.select().__arrow_c_schema__()
+
     def head(self, n: int = 10, **options: Unpack[ReadOptions]) -> pl.DataFrame:
         """The first `n` rows; only the pages that cover them are read."""
         return self.select(rows=slice(0, n)).read(**options)

@@ -19,6 +19,7 @@ from pqlab.reader import ParquetFile
 
 if TYPE_CHECKING:
     import polars as pl
+    import pyarrow as pa
 
     from pqlab.dataset.dataset import Dataset
 
@@ -80,6 +81,27 @@ class DatasetSelection:
 
         return pl.concat([empty, *each(self.dataset.io.concurrency, read_part, self.parts)])
 
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The rows as a stream of Arrow batches (the Arrow PyCapsule interface), file after file.
+
+        A file is read when its batch is asked for. `requested_schema`: a capsule; what can be cast
+        is.
+        """
+        import pyarrow as pa
+
+        empty = self._empty({})
+        batches = (
+            batch
+            for part in self.parts
+            for batch in pa.RecordBatchReader.from_stream(self._read_part(part, empty, {}))
+        )
+        reader = pa.RecordBatchReader.from_batches(_arrow_schema(empty), batches)
+        return reader.__arrow_c_stream__(requested_schema)
+
+    def __arrow_c_schema__(self) -> object:
+        """The schema of the stream, from the footers alone."""
+        return _arrow_schema(self._empty({})).__arrow_c_schema__()
+
     def _read_part(
         self, part: tuple[int, FileSelection], empty: pl.DataFrame, options: ReadOptions
     ) -> pl.DataFrame:
@@ -139,13 +161,20 @@ class DatasetSelection:
 
 def _row_index(file: ParquetFile, plan: Plan) -> np.ndarray:
     """The positions in the file of the rows that are read."""
-    first_rows = file.metadata.row_groups.first_row
+    row_groups, ranges = plan.tables.row_groups, plan.tables.ranges
+    first_rows = file.metadata.row_groups.first_row[row_groups["row_group"]].astype(np.int64)
+    first_rows = first_rows.repeat(row_groups["num_ranges"])
     parts = [
-        np.arange(start, stop, dtype=np.int64) + int(first_rows[group.row_group])
-        for group in plan.row_groups
-        for start, stop in group.rows
+        np.arange(start, stop, dtype=np.int64) + first_row
+        for (start, stop), first_row in zip(ranges.tolist(), first_rows.tolist(), strict=True)
     ]
     return np.concatenate([np.empty(0, np.int64), *parts])
+
+
+def _arrow_schema(frame: pl.DataFrame) -> pa.Schema:
+    import pyarrow as pa
+
+    return pa.RecordBatchReader.from_stream(frame).schema
 
 
 def leaf_ordinals(file: ParquetFile) -> dict[Path, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from enum import IntFlag
 from typing import Any, Self, TypeVar
@@ -105,6 +105,9 @@ class Extension:
 
 
 Table = TypeVar("Table", ChunkTable, RowGroupTable)
+Kept = TypeVar("Kept")
+
+_MOST_KEPT = 64
 
 # Field ids of the unions ColumnOrder and EncryptionAlgorithm.
 _COLUMN_ORDERS = {1: "TYPE_ORDER", 2: "IEEE_754_TOTAL_ORDER", 3: "INT96_TIMESTAMP_ORDER"}
@@ -170,6 +173,20 @@ class FileMetaData:
     def chunks(self) -> ChunkTable:
         """One row per column chunk."""
         return _table(ChunkTable, "chunks.", self._arrays, self.num_row_groups * self.num_leaves)
+
+    def kept(self, key: Hashable, make: Callable[[], Kept]) -> Kept:
+        """What `make` gives for the key, made once for this file; the oldest of many are let go."""
+        found: Kept | None = self._kept.get(key)
+        if found is None:
+            found = make()
+            while len(self._kept) >= _MOST_KEPT:
+                self._kept.pop(next(iter(self._kept), None), None)
+            self._kept[key] = found
+        return found
+
+    @functools.cached_property
+    def _kept(self) -> dict[Hashable | None, Any]:
+        return {}
 
     @functools.cached_property
     def schema(self) -> SchemaNode:

@@ -15,9 +15,10 @@ import numpy.typing as npt
 
 from pqlab.errors import SourceError
 from pqlab.io.source import Bytes, Source, padded_empty
-from pqlab.plan.plan import Plan, RowGroupPlan
+from pqlab.plan.plan import Plan
 from pqlab.plan.policy import IOPolicy
 from pqlab.plan.ranges import Range, Ranges, intersect, length, union
+from pqlab.plan.tables import PlanTables, Rows
 from pqlab.trace import SERVED, Reason, Recording, Stage, blank_events
 from pqlab.trace.recorder import active, timed
 
@@ -43,6 +44,11 @@ class Fetched:
         raise SourceError(f"bytes {start:,} to {stop:,} were not fetched", offset=start)
 
     @property
+    def buffers(self) -> list[tuple[int, Bytes]]:
+        """The bytes as they were fetched, each with the position of the first, in order."""
+        return list(zip(self._starts, self._buffers, strict=True))
+
+    @property
     def nbytes(self) -> int:
         """Bytes held."""
         return sum(map(len, self._buffers))
@@ -54,23 +60,16 @@ _Run: TypeAlias = tuple[int, int, int, int]  # start, stop, row group, leaf
 def fetch(
     source: Source,
     requests: Ranges,
-    row_groups: Sequence[RowGroupPlan],
+    tables: PlanTables,
     policy: IOPolicy,
     recording: Recording | None = None,
 ) -> Fetched:
-    """Fetch `requests`, which cover the runs of `row_groups`, `policy.concurrency` at a time.
+    """Fetch `requests`, which cover the runs of `tables`, `policy.concurrency` at a time.
 
     The buffers take as many bytes as the requests. Recorded, every request is an event. Raises
     `SourceError`, and `SourceChangedError` if the source changed since it was opened.
     """
-    runs = [
-        (run.start, run.stop, chunk.row_group, chunk.leaf)
-        for row_group in row_groups
-        for chunk in row_group.chunks
-        for run in chunk.runs
-    ]
-    runs.sort()
-    pieces = _pieces(requests, runs)
+    pieces = _pieces(requests, tables.runs)
     buffers: dict[int, Bytes] = {}
     for piece in pieces:
         start, stop = piece[0][0], piece[-1][1]
@@ -93,7 +92,7 @@ def fetch(
     _run_all(run_task, len(tasks), min(policy.concurrency, enough))
     source.check_unchanged()
     if recording is not None:
-        _record(recording, requests, runs, times)
+        _record(recording, requests, _runs(tables), times)
     return Fetched(buffers)
 
 
@@ -106,7 +105,7 @@ def fetch_ahead(
     """
 
     def fetch_part(part: Plan) -> Fetched:
-        return fetch(source, part.requests, part.row_groups, policy, recording)
+        return fetch(source, part.requests, part.tables, policy, recording)
 
     if len(parts) == 1:  # nothing to be ahead of: no thread
         yield parts[0], _waited(lambda: fetch_part(parts[0]), recording)
@@ -131,19 +130,29 @@ def _waited(wait: Callable[[], Fetched], recording: Recording | None) -> Fetched
     return fetched
 
 
-def _pieces(requests: Ranges, runs: Sequence[_Run]) -> list[list[Range]]:
+def _pieces(requests: Ranges, runs: Rows) -> list[list[Range]]:
     """The requests, those together whose bytes one run needs in one piece."""
-    starts = [start for start, *_ in runs]
-    pieces: list[list[Range]] = []
-    for request in requests:
-        border = request[0]
-        before = bisect_left(starts, border) - 1  # the last run that begins before the border
-        straddles = before >= 0 and runs[before][1] > border
-        if pieces and straddles and pieces[-1][-1][1] == border:
+    if len(requests) < 2:
+        return [[request] for request in requests]
+    borders = np.array(requests, np.int64)[1:, 0]
+    order = np.argsort(runs["start"], kind="stable")
+    starts = runs["start"][order]
+    stops = np.maximum.accumulate(runs["stop"][order])  # of the runs up to there
+    before = np.searchsorted(starts, borders) - 1  # the last run that begins before the border
+    straddled = (before >= 0) & (stops[before] > borders)
+    pieces: list[list[Range]] = [[requests[0]]]
+    for request, is_straddled in zip(requests[1:], straddled.tolist(), strict=True):
+        if is_straddled and pieces[-1][-1][1] == request[0]:
             pieces[-1].append(request)
         else:
             pieces.append([request])
     return pieces
+
+
+def _runs(tables: PlanTables) -> list[_Run]:
+    owners = tables.chunks.repeat(tables.chunks["num_runs"])
+    cells = tables.runs["start"], tables.runs["stop"], owners["row_group"], owners["leaf"]
+    return sorted(zip(*(cell.tolist() for cell in cells), strict=True))
 
 
 def _worker_numbers() -> Callable[[], int]:

@@ -53,10 +53,11 @@ class PageStore:
         with self._lock:
             return tuple(self._warnings)
 
-    def known(self) -> dict[ChunkKey, Pages]:
-        """The pages of every chunk of which some are known."""
+    def known(self, keys: Iterable[ChunkKey]) -> dict[ChunkKey, Pages]:
+        """The pages of those of the chunks of which some are known."""
         with self._lock:
-            return {key: known.table.pages for key, known in self._known.items()}
+            known = {key: self._known.get(key) for key in keys}
+            return {key: found.table.pages for key, found in known.items() if found is not None}
 
     def table(
         self, keys: Sequence[ChunkKey], *, bounds: bool = True, headers: bool = False

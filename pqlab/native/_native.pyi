@@ -1,6 +1,7 @@
 # Types of the extension module, in the order of the sources in native/cpu/ that bind them.
 # Arrays are one-dimensional and contiguous; `Bytes` are uint8.
 
+from collections.abc import Sequence
 from types import ModuleType
 from typing import Any, Final, TypeAlias
 
@@ -95,29 +96,68 @@ def codec_name(codec: int) -> str: ...
 def codec_sources(only: str = "") -> dict[str, str]: ...
 def decompress(codec: int, data: Bytes, size: int, only: str = "") -> bytes: ...
 
-# decode.cpp. What goes in and comes out stands in pqlab/cpu/engine.py.
+# plan.cpp: requests, and how many bytes are wanted
+
+def coalesce(
+    starts: npt.NDArray[np.int64],
+    stops: npt.NDArray[np.int64],
+    *,
+    gap_bytes: int,
+    split_bytes: int,
+    max_request_bytes: int,
+    overread_share: float,
+    allowance_bytes: int,
+    concurrency: int,
+) -> tuple[tuple[tuple[int, int], ...], int]: ...
+
+# columns.cpp. What the tuples hold stands in pqlab/cpu/columns.py and pqlab/cpu/tree.py.
+
+class Columns:
+    def __init__(self, leaves: list[Any], schema: Any, nodes: list[Any]) -> None: ...
+    def __arrow_c_schema__(self) -> Any: ...
+
+class DecodedColumn:
+    @property
+    def name(self) -> str: ...
+    def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[Any, Any]: ...
+
+class Decoded:
+    @property
+    def num_rows(self) -> int: ...
+    @property
+    def num_columns(self) -> int: ...
+    @property
+    def nbytes(self) -> int: ...
+    def column(self, ordinal: int) -> DecodedColumn: ...
+    def __arrow_c_schema__(self) -> Any: ...
+    def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[Any, Any]: ...
+
+# decode.cpp
 
 def decode(
-    columns: list[Any],
-    chunks: list[Any],
-    ranges: list[tuple[int, int, int]],
+    columns: Columns,
+    tables: tuple[npt.NDArray[np.void], ...],  # of pqlab/plan/tables.py: PlanTables.arrays
+    buffers: Sequence[tuple[int, Bytes]],
     *,
-    num_rows: int,
     workers: int,
     verify_checksums: bool,
     trace: bool,
     is_compressed_is_wrong: bool,
     prefixes_reach_back: bool,
+    for_polars: bool,
     page_bytes: int,
     read_bytes: int,
-) -> tuple[list[Any], Any]: ...
+) -> tuple[Decoded, Any]: ...
 def decode_dictionary_page(
-    column: tuple[Any, ...],
-    chunk: tuple[int, int, Bytes, int],
+    columns: Columns,
+    row_group: int,
+    codec: int,
+    data: Bytes,
+    offset: int,
     *,
     page_bytes: int,
     read_bytes: int,
-) -> tuple[Any, int]: ...
+) -> Decoded: ...
 def reads_encoding(page_type: int, encoding: int, kind: str) -> bool: ...
 def reads_codec(codec: int) -> bool: ...
 def crc32(data: Bytes) -> int: ...

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
@@ -16,13 +17,22 @@ from pqlab.footer.page_headers import HEADER_WINDOW_BYTES
 from pqlab.footer.writers import prefixes_reach_back
 from pqlab.limits import DEFAULT_LIMITS, Limits
 from pqlab.plan.chunks import chunk_ranges
-from pqlab.plan.coalesce import coalesce
+from pqlab.plan.coalesce import coalesce_arrays
 from pqlab.plan.memory import DELTA_BYTE_ARRAY, estimate
 from pqlab.plan.picks import ordinals
-from pqlab.plan.plan import ChunkPlan, PageRun, Plan, RowGroupPlan
+from pqlab.plan.plan import Plan
 from pqlab.plan.policy import IOPolicy
 from pqlab.plan.ranges import Range, Ranges, intersect, length, union
 from pqlab.plan.selection import Narrowed
+from pqlab.plan.tables import (
+    CHUNK,
+    IS_RESOLVED,
+    ROW_GROUP,
+    ROW_RANGE,
+    RUN,
+    PlanTables,
+    Rows,
+)
 
 Pages: TypeAlias = npt.NDArray[np.void]  # rows of the page table (dtype PAGE), of one chunk
 ChunkPages: TypeAlias = Mapping[tuple[int, int], Pages]  # by (row group, leaf)
@@ -147,23 +157,10 @@ def build(
     contradicts its chunk.
     """
     with placed(file=file):
-        groups = tuple(
-            RowGroupPlan(
-                row_group,
-                ranges,
-                tuple(_chunks(metadata, row_group, narrowed, pages)),
-            )
-            for row_group, ranges in narrowed.rows.items()
-        )
-    runs = _wanted(groups)
-    unresolved = [
-        chunk
-        for group in groups
-        if length(group.rows) < metadata.row_groups.num_rows[group.row_group]
-        for chunk in group.chunks
-        if chunk.runs and not chunk.resolved
-    ]
-    memory = estimate(metadata, narrowed.leaves, groups)
+        tables = _tables(metadata, narrowed, pages)
+    requests, wanted_bytes = coalesce_arrays(tables.runs["start"], tables.runs["stop"], policy)
+    unresolved = _unresolved(tables)
+    memory = estimate(metadata, narrowed.leaves, tables)
     warnings = []
     if memory.high_bytes > limits.read_bytes:
         warnings.append(
@@ -174,18 +171,12 @@ def build(
         file=file,
         leaves=narrowed.leaves,
         columns=tuple(metadata.leaves[leaf].column for leaf in narrowed.leaves),
-        row_groups=groups,
-        requests=coalesce(runs, policy),
-        wanted_bytes=length(union(runs)),
-        num_rows=sum(length(group.rows) for group in groups),
+        tables=tables,
+        requests=requests,
+        wanted_bytes=wanted_bytes,
+        num_rows=tables.num_rows,
         unresolved_chunks=len(unresolved),
-        unresolved_bytes=sum(
-            min(
-                about_pages(metadata, chunk.row_group, chunk.leaf) * HEADER_WINDOW_BYTES,
-                chunk.wanted_bytes,
-            )
-            for chunk in unresolved
-        ),
+        unresolved_bytes=_header_bytes(metadata, tables, unresolved),
         memory_low_bytes=memory.low_bytes,
         memory_high_bytes=memory.high_bytes,
         memory_source=memory.source,
@@ -199,70 +190,132 @@ def split(plan: Plan, policy: IOPolicy) -> list[Plan]:
     """The plan in parts of consecutive row groups, of at most `window_bytes` or one row group."""
     if plan.wanted_bytes <= policy.window_bytes:
         return [plan]
-    parts: list[list[RowGroupPlan]] = [[]]
-    part_bytes = 0
-    for group in plan.row_groups:
-        wanted_bytes = length(_wanted([group]))
-        if parts[-1] and part_bytes + wanted_bytes > policy.window_bytes:
-            parts.append([])
+    starts, part_bytes = [0], 0
+    for number, run_bytes in enumerate(plan.tables.row_group_bytes().tolist()):
+        if number > starts[-1] and part_bytes + run_bytes > policy.window_bytes:
+            starts.append(number)
             part_bytes = 0
-        parts[-1].append(group)
-        part_bytes += wanted_bytes
-    return [_part(plan, tuple(groups), policy) for groups in parts]
+        part_bytes += run_bytes
+    bounds = pairwise([*starts, len(plan.tables.row_groups)])
+    return [_part(plan, plan.tables.part(*bound), policy) for bound in bounds]
 
 
-def _part(plan: Plan, groups: tuple[RowGroupPlan, ...], policy: IOPolicy) -> Plan:
-    runs = _wanted(groups)
+def _part(plan: Plan, tables: PlanTables, policy: IOPolicy) -> Plan:
+    requests, wanted_bytes = coalesce_arrays(tables.runs["start"], tables.runs["stop"], policy)
     return replace(
         plan,
-        row_groups=groups,
-        requests=coalesce(runs, policy),
-        wanted_bytes=length(union(runs)),
-        num_rows=sum(length(group.rows) for group in groups),
+        tables=tables,
+        requests=requests,
+        wanted_bytes=wanted_bytes,
+        num_rows=tables.num_rows,
     )
 
 
-def _wanted(groups: Iterable[RowGroupPlan]) -> list[Range]:
-    return [
-        (run.start, run.stop) for group in groups for chunk in group.chunks for run in chunk.runs
-    ]
+def _tables(metadata: FileMetaData, narrowed: Narrowed, pages: ChunkPages) -> PlanTables:
+    row_groups, ranges = _row_groups(metadata, narrowed)
+    groups = np.repeat(row_groups["row_group"].astype(np.int64), len(narrowed.leaves))
+    leaves = np.tile(np.array(narrowed.leaves, np.int64), len(row_groups))
+    rows = groups * metadata.num_leaves + leaves
+    chunks = np.zeros(len(rows), CHUNK)
+    chunks["row_group"], chunks["leaf"] = groups, leaves
+    chunks["num_values"] = metadata.chunks.num_values[rows]
+    chunks["codec"] = metadata.chunks.codec[rows]
+    start, stop = chunk_ranges(metadata, rows)
+    runs = np.zeros(len(rows), RUN)
+    runs["start"], runs["stop"] = start, stop
+    counts = metadata.chunks.num_data_pages[rows]
+    runs["num_pages"] = np.where(counts == 0, -1, counts)
+    runs["num_rows"] = -1
+    chunks["num_runs"] = start < stop
+    if pages:
+        resolved = _resolved(metadata, narrowed, pages, runs)
+        for chunk, of_chunk in resolved.items():
+            chunks["flags"][chunk] |= IS_RESOLVED
+            chunks["num_runs"][chunk] = len(of_chunk)
+        runs = _with_resolved(runs, resolved)
+    return PlanTables(row_groups, _numbered(chunks), runs[runs["start"] < runs["stop"]], ranges)
 
 
-def _chunks(
-    metadata: FileMetaData, row_group: int, narrowed: Narrowed, pages: ChunkPages
-) -> Iterator[ChunkPlan]:
-    rows, leaves = narrowed.rows[row_group], narrowed.leaves
-    num_rows = int(metadata.row_groups.num_rows[row_group])
-    whole = length(rows) == num_rows
-    ranges = chunk_ranges(metadata, row_group, leaves)
-    at = row_group * metadata.num_leaves + np.array(leaves, int)
-    counts = metadata.chunks.num_data_pages[at]
-    linked = _need_pages_before(metadata, at)
-    for leaf, chunk_range, count, all_pages in zip(
-        leaves, ranges, counts.tolist(), linked.tolist(), strict=True
-    ):
-        known = _known_rows(metadata, pages, row_group, leaf)
-        if known is not None and (all_pages or known.bounds[-1] < rows[-1][1]):
-            known = None  # a walk that stopped before these rows, or pages that need others
-        runs: tuple[PageRun, ...] = ()
-        if known is not None and not whole:
+def _row_groups(metadata: FileMetaData, narrowed: Narrowed) -> tuple[Rows, Rows]:
+    """The tables of row groups and of their ranges."""
+    row_groups = np.zeros(len(narrowed.rows), ROW_GROUP)
+    row_groups["row_group"] = picked = np.fromiter(narrowed.rows, np.int64)
+    row_groups["num_rows"] = metadata.row_groups.num_rows[picked]
+    counts = np.fromiter(map(len, narrowed.rows.values()), np.int64)
+    row_groups["num_ranges"] = counts
+    row_groups["first_range"] = np.cumsum(counts) - counts
+    ranges = [each for of_group in narrowed.rows.values() for each in of_group]
+    return row_groups, np.array(ranges, ROW_RANGE)
+
+
+def _numbered(chunks: Rows) -> Rows:
+    """The chunks with the ordinals of their first runs, from how many each has."""
+    chunks["first_run"] = np.cumsum(chunks["num_runs"]) - chunks["num_runs"]
+    return chunks
+
+
+def _with_resolved(runs: Rows, resolved: Mapping[int, Rows]) -> Rows:
+    """A run for each chunk, and instead of it the runs of those chunks that are resolved."""
+    parts, done = [], 0
+    for chunk, of_chunk in resolved.items():
+        parts += [runs[done:chunk], of_chunk]
+        done = chunk + 1
+    return np.concatenate([*parts, runs[done:]])
+
+
+def _resolved(
+    metadata: FileMetaData, narrowed: Narrowed, pages: ChunkPages, whole: Rows
+) -> dict[int, Rows]:
+    """The runs of those chunks of which only known pages are read, by their ordinals, in order.
+
+    `whole`: a run for each chunk that is all of it.
+    """
+    found: dict[int, Rows] = {}
+    leaves = narrowed.leaves
+    linked = _need_pages_before(metadata, narrowed)
+    for group, (row_group, rows) in enumerate(narrowed.rows.items()):
+        if length(rows) == metadata.row_groups.num_rows[row_group]:
+            continue
+        for chunk, leaf in enumerate(leaves, group * len(leaves)):
+            known = _known_rows(metadata, pages, row_group, leaf)
+            # A walk may have stopped before these rows; pages may need those before them.
+            if known is None or known.bounds[-1] < rows[-1][1] or (row_group, leaf) in linked:
+                continue
             with placed(row_group=row_group, column=metadata.leaves[leaf].column):
-                runs = _runs(known, rows, chunk_range)
-        elif chunk_range[0] < chunk_range[1]:
-            num_pages = count or -1 if known is None else len(known.pages)
-            runs = (PageRun(*chunk_range, 0, 0, num_pages),)
-        yield ChunkPlan(row_group, leaf, runs, known is not None and not whole)
+                found[chunk] = _runs(known, rows, whole[chunk])
+    return found
 
 
-def _need_pages_before(
-    metadata: FileMetaData, rows: npt.NDArray[np.int64]
-) -> npt.NDArray[np.bool_]:
-    """Whether a page of these chunks may need the values of the one before it."""
+def _unresolved(tables: PlanTables) -> npt.NDArray[np.intp]:
+    """The chunks that are read whole though only some rows are wanted."""
+    is_partial = tables.wanted_rows() < tables.row_groups["num_rows"]
+    if not is_partial.any():
+        return np.zeros(0, np.intp)
+    chunks = tables.chunks
+    is_partial = np.repeat(is_partial, len(chunks) // len(is_partial))
+    return np.flatnonzero(
+        is_partial & (chunks["num_runs"] > 0) & ((chunks["flags"] & IS_RESOLVED) == 0)
+    )
+
+
+def _header_bytes(metadata: FileMetaData, tables: PlanTables, chunks: npt.NDArray[np.intp]) -> int:
+    """About how many bytes of page headers would tell the pages of these chunks, read whole."""
+    total = 0
+    for chunk in tables.chunks[chunks]:
+        run = tables.runs[chunk["first_run"]]
+        headers = about_pages(metadata, int(chunk["row_group"]), int(chunk["leaf"]))
+        total += min(headers * HEADER_WINDOW_BYTES, int(run["stop"] - run["start"]))
+    return total
+
+
+def _need_pages_before(metadata: FileMetaData, narrowed: Narrowed) -> set[tuple[int, int]]:
+    """The chunks of which a page may need the values of the one before it."""
     if not prefixes_reach_back(metadata.created_by):
-        return np.zeros(len(rows), np.bool_)
+        return set()
+    chunks = [(row_group, leaf) for row_group in narrowed.rows for leaf in narrowed.leaves]
+    rows = [row_group * metadata.num_leaves + leaf for row_group, leaf in chunks]
     encodings = metadata.chunks.encodings[rows].astype(np.int64)
-    linked: npt.NDArray[np.bool_] = (encodings & DELTA_BYTE_ARRAY) != 0
-    return linked
+    return {chunks[at] for at in np.flatnonzero(encodings & DELTA_BYTE_ARRAY).tolist()}
 
 
 def _known_rows(
@@ -274,31 +327,25 @@ def _known_rows(
     return page_rows(known, int(metadata.row_groups.num_rows[row_group]))
 
 
-def _runs(known: PageRows, rows: Ranges, chunk_range: Range) -> tuple[PageRun, ...]:
+def _runs(known: PageRows, rows: Ranges, whole: np.void) -> Rows:
+    first_byte, last_byte = int(whole["start"]), int(whole["stop"])
     offset = known.pages["offset"].astype(np.int64)
     stop = offset + known.pages["total_bytes"]
-    _check_inside(offset, stop, chunk_range)
+    _check_inside(offset, stop, (first_byte, last_byte))
     runs = []
-    if chunk_range[0] < offset[0]:
+    if first_byte < offset[0]:
         # The dictionary page: whatever stands before the first data page, since the footer may not
         # say where it is.
-        runs.append(PageRun(chunk_range[0], int(offset[0]), -1, 0, 0))
+        runs.append((first_byte, int(offset[0]), 0, -1, -1, 0))
     # Pages follow each other without a gap, unless the writer left one.
     breaks = np.flatnonzero(offset[1:] != stop[:-1]) + 1
     for first, last in known.covering(rows):
         inside = breaks[(breaks > first) & (breaks < last)].tolist()
-        for start, end in zip([first, *inside], [*inside, last], strict=True):
-            runs.append(
-                PageRun(
-                    int(offset[start]),
-                    int(stop[end - 1]),
-                    start,
-                    int(known.bounds[start]),
-                    end - start,
-                    int(known.bounds[end] - known.bounds[start]),
-                )
-            )
-    return tuple(runs)
+        for begin, end in zip([first, *inside], [*inside, last], strict=True):
+            num_rows = int(known.bounds[end] - known.bounds[begin])
+            place = int(offset[begin]), int(stop[end - 1])
+            runs.append((*place, int(known.bounds[begin]), num_rows, begin, end - begin))
+    return np.array(runs, RUN)
 
 
 def _check_inside(

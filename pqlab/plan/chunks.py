@@ -3,32 +3,34 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from functools import cache
+from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from pqlab.errors import CorruptError, EncryptedError, PqlabError, UnsupportedError, placed
 from pqlab.footer.metadata import FileMetaData, Present
 from pqlab.footer.page_headers import SIZE_SLACK_BYTES
 from pqlab.footer.page_index import chunk_spans
-from pqlab.plan.ranges import Range
+
+Positions: TypeAlias = npt.NDArray[np.int64]
 
 _SLACK_UNTIL = (1, 2, 9)  # parquet-mr before this version needs `SIZE_SLACK_BYTES`
 
 
-def chunk_ranges(metadata: FileMetaData, row_group: int, leaves: Sequence[int]) -> list[Range]:
-    """The byte range of each leaf's chunk in one row group, from the dictionary page on.
+def chunk_ranges(metadata: FileMetaData, rows: Positions) -> tuple[Positions, Positions]:
+    """Where the chunks of these rows of the chunk table start and stop, the dictionary included.
 
     Raises `EncryptedError` for an encrypted chunk, `UnsupportedError` for one in another file, and
     `CorruptError` for one that does not lie between the file's magic and its footer.
     """
     chunks, end = metadata.chunks, metadata.footer_offset
-    rows = row_group * metadata.num_leaves + np.asarray(leaves, np.int64)
     present = chunks.present[rows]
-    hidden = (present & (Present.CRYPTO_METADATA | Present.FILE_PATH)) != 0
-    hidden |= (present & Present.META_DATA) == 0
+    looked_at = Present.CRYPTO_METADATA | Present.FILE_PATH | Present.META_DATA
+    hidden = (present & int(looked_at)) != int(Present.META_DATA)
     if hidden.any():
-        leaf = leaves[int(np.argmax(hidden))]
+        row_group, leaf = divmod(int(rows[np.argmax(hidden)]), metadata.num_leaves)
         with placed(row_group=row_group, column=metadata.leaves[leaf].column):
             raise _refusal(metadata, row_group, leaf)
     start, stop = chunk_spans(metadata, rows)
@@ -36,17 +38,18 @@ def chunk_ranges(metadata: FileMetaData, row_group: int, leaves: Sequence[int]) 
     outside = (size < 0) | (size > end - start)
     if outside.any():
         at = int(np.argmax(outside))
+        row_group, leaf = divmod(int(rows[at]), metadata.num_leaves)
         raise CorruptError(
             f"the column chunk of {size[at]:,} bytes does not end before the footer at {end:,}",
             hint="The file may be cut, or its footer belongs to another file",
             row_group=row_group,
-            column=metadata.leaves[leaves[at]].column,
+            column=metadata.leaves[leaf].column,
             offset=int(start[at]),
             field="ColumnMetaData.total_compressed_size",
         )
     if _leaves_headers_out(metadata.created_by):
         stop = np.where(stop > start, np.minimum(stop + SIZE_SLACK_BYTES, end), stop)
-    return list(zip(start.tolist(), stop.tolist(), strict=True))
+    return start, stop
 
 
 def _refusal(metadata: FileMetaData, row_group: int, leaf: int) -> PqlabError:
@@ -63,6 +66,7 @@ def _refusal(metadata: FileMetaData, row_group: int, leaf: int) -> PqlabError:
     return CorruptError("the column chunk has no metadata", field="ColumnChunk.meta_data")
 
 
+@cache
 def _leaves_headers_out(created_by: str | None) -> bool:
     version = re.match(r"parquet-mr version (\d+)\.(\d+)\.(\d+)", created_by or "")
     return version is not None and tuple(map(int, version.groups())) < _SLACK_UNTIL

@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from pqlab.footer.metadata import FileMetaData
 from pqlab.footer.schema import SchemaNode
-from pqlab.plan.plan import RowGroupPlan
-from pqlab.plan.ranges import length
+from pqlab.plan.tables import PlanTables
 
 # Decoded bytes of one value; strings and bytes are views of 16 bytes, beside the bytes themselves.
 _WIDTH = {
@@ -38,9 +37,28 @@ class Estimate(NamedTuple):
     source: str
 
 
-def estimate(
-    metadata: FileMetaData, leaves: Sequence[int], groups: Sequence[RowGroupPlan]
-) -> Estimate:
+class _Widths(NamedTuple):
+    """Of each leaf that is read: bytes of a value, bytes of lists above it, whether it has views.
+
+    `has_views` is None where none has.
+    """
+
+    values: npt.NDArray[np.float64]
+    lists: npt.NDArray[np.float64]
+    has_views: npt.NDArray[np.bool_] | None
+
+
+def _widths(metadata: FileMetaData, leaves: Sequence[int]) -> _Widths:
+    nodes = [metadata.leaves[leaf] for leaf in leaves]
+    has_views = np.array([node.physical_type == "BYTE_ARRAY" for node in nodes])
+    return _Widths(
+        np.array([_value_bytes(node) for node in nodes]),
+        np.array([_list_bytes(node) for node in nodes]),
+        has_views if has_views.any() else None,
+    )
+
+
+def estimate(metadata: FileMetaData, leaves: tuple[int, ...], tables: PlanTables) -> Estimate:
     """Decoded size of what is planned of the row groups.
 
     A part of a row group is taken to hold its share of the values. Lists take offsets: for as many
@@ -48,24 +66,25 @@ def estimate(
     point into decompressed pages: their bytes are at most what the pages are uncompressed, whatever
     a dictionary multiplies; only DELTA_BYTE_ARRAY unfolds, to what SizeStatistics say.
     """
-    if not leaves or not groups:
+    if not len(tables.chunks):
         return Estimate(0, 0, "no values")
-    ordinals = np.array([group.row_group for group in groups], np.int64)
-    share = np.array([length(group.rows) for group in groups], np.float64)
-    share /= np.maximum(metadata.row_groups.num_rows[ordinals], 1)
-    nodes = [metadata.leaves[leaf] for leaf in leaves]
-    rows = ordinals[:, None] * metadata.num_leaves + np.array(leaves, np.int64)
-    values = np.maximum(metadata.chunks.num_values[rows], 0) * share[:, None]
-    low = float((values * np.array([_value_bytes(node) for node in nodes])).sum())
-    lists = float((values * np.array([_list_bytes(node) for node in nodes])).sum())
-    has_views = np.array([node.physical_type == "BYTE_ARRAY" for node in nodes])
-    if not has_views.any():
+    widths = metadata.kept(("widths", leaves), lambda: _widths(metadata, leaves))
+    shape = len(tables.row_groups), len(leaves)
+    share = tables.wanted_rows() / np.maximum(tables.row_groups["num_rows"], 1)
+    values = np.maximum(tables.chunks["num_values"], 0).reshape(shape) * share[:, None]
+    per_leaf = values.sum(0)
+    low = float(per_leaf @ widths.values)
+    lists = float(per_leaf @ widths.lists)
+    if widths.has_views is None:
         return Estimate(int(low), int(low + lists), "widths of values")
-    sizes, source = _bytes_behind_views(metadata, rows[:, has_views])
-    for at in np.flatnonzero(share < 1).tolist():
-        read = [chunk.wanted_bytes for chunk in groups[at].chunks]
-        whole = np.maximum(metadata.chunks.total_compressed_size[rows[at]].astype(np.int64), 1)
-        sizes[at] *= np.minimum(np.array(read) / whole, 1)[has_views]
+    chunks = tables.chunks.reshape(shape)[:, widths.has_views]
+    rows = chunks["row_group"].astype(np.int64) * metadata.num_leaves + chunks["leaf"]
+    sizes, source = _bytes_behind_views(metadata, rows)
+    partial = np.flatnonzero(share < 1)
+    if len(partial):
+        whole = metadata.chunks.total_compressed_size[rows[partial]].astype(np.int64)
+        read = tables.chunk_bytes().reshape(shape)[partial][:, widths.has_views]
+        sizes[partial] *= np.minimum(read / np.maximum(whole, 1), 1)
     return Estimate(int(low), int(low + lists + sizes.sum()), f"widths of values, {source}")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from itertools import islice
@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from pqlab import text
 from pqlab.plan.ranges import Range, Ranges, length
+from pqlab.plan.tables import IS_RESOLVED, PlanTables, Rows
 
 _SHOWN_CHUNKS = 20
 _SHOWN_COLUMNS = 6
@@ -58,20 +59,19 @@ class ChunkPlan(NamedTuple):
         return -1 if -1 in pages else sum(pages)
 
 
-@dataclass(frozen=True, slots=True)
-class RowGroupPlan:
-    """What is read of one row group. `rows`: half-open ranges within it, sorted and disjoint."""
+class RowGroupPlan(NamedTuple):
+    """The rows that are read of one row group: half-open ranges within it, sorted and disjoint."""
 
     row_group: int
     rows: Ranges
-    chunks: tuple[ChunkPlan, ...]  # in the order of Plan.leaves
 
 
 @dataclass(frozen=True)
 class Plan:
     """Input of the engines, preview of the widgets, and `selection.plan()` for people.
 
-    `leaves`: leaf ordinals in output order. `requests`: byte ranges [start, stop) to ask the source
+    `leaves`: leaf ordinals in output order. `tables`: what is read, as arrays; `row_groups` and
+    `chunks` show their rows as values. `requests`: byte ranges [start, stop) to ask the source
     for, sorted, disjoint. Sizes in bytes; an estimate is (low, high, source of the estimate).
     `unresolved_chunks`: read whole though only some rows are wanted, as their pages are not known.
     """
@@ -79,7 +79,7 @@ class Plan:
     file: str
     leaves: tuple[int, ...]
     columns: tuple[str, ...]
-    row_groups: tuple[RowGroupPlan, ...]
+    tables: PlanTables
     requests: tuple[Range, ...]
     wanted_bytes: int
     num_rows: int
@@ -98,14 +98,39 @@ class Plan:
         return length(self.requests)
 
     @property
+    def row_groups(self) -> Sequence[RowGroupPlan]:
+        """The row groups that are read, in file order."""
+        table = self.tables.row_groups
+        return [
+            RowGroupPlan(row_group, _ranges(self.tables.ranges[first : first + count]))
+            for row_group, first, count in zip(
+                table["row_group"].tolist(),
+                table["first_range"].tolist(),
+                table["num_ranges"].tolist(),
+                strict=True,
+            )
+        ]
+
+    @property
     def chunks(self) -> Iterator[ChunkPlan]:
         """Every chunk that is read, in the order (row group, leaf)."""
-        return (chunk for row_group in self.row_groups for chunk in row_group.chunks)
+        return map(self._chunk, range(self.num_chunks))
 
     @property
     def num_chunks(self) -> int:
         """How many column chunks are read."""
-        return len(self.row_groups) * len(self.leaves)
+        return len(self.tables.chunks)
+
+    def _chunk(self, number: int) -> ChunkPlan:
+        chunk = self.tables.chunks[number]
+        first, count = int(chunk["first_run"]), int(chunk["num_runs"])
+        runs = self.tables.runs[first : first + count][list(PageRun._fields)].tolist()
+        return ChunkPlan(
+            row_group=int(chunk["row_group"]),
+            leaf=int(chunk["leaf"]),
+            runs=tuple(PageRun(*run) for run in runs),
+            resolved=bool(chunk["flags"] & IS_RESOLVED),
+        )
 
     def __str__(self) -> str:
         lines = [f"Plan for {text.visible(self.file)}"]
@@ -140,7 +165,10 @@ class Plan:
             "columns",
             f"{len(self.columns):,}: {names}" + (f" and {rest:,} more" if rest > 0 else ""),
         )
-        yield "rows", f"{self.num_rows:,} in {text.plural(len(self.row_groups), 'row group')}"
+        yield (
+            "rows",
+            f"{self.num_rows:,} in {text.plural(len(self.tables.row_groups), 'row group')}",
+        )
         wasted = self.requested_bytes - self.wanted_bytes
         requests = text.plural(len(self.requests), "request")
         in_gaps = text.share(wasted, self.requested_bytes)
@@ -159,13 +187,17 @@ class Plan:
 
     def _rows(self) -> Iterator[tuple[str, ...]]:
         names = dict(zip(self.leaves, self.columns, strict=True))
-        shown = ((row_group, chunk) for row_group in self.row_groups for chunk in row_group.chunks)
-        for row_group, chunk in islice(shown, _SHOWN_CHUNKS):
+        rows = {
+            row_group: _ranges(self.tables.ranges[first : first + count])
+            for _, row_group, first, count, _ in self.tables.row_groups[:_SHOWN_CHUNKS].tolist()
+        }
+        for chunk in islice(self.chunks, _SHOWN_CHUNKS):
+            ranges = rows[chunk.row_group]
             yield (
                 str(chunk.row_group),
                 _name(names[chunk.leaf]),
-                f"{length(row_group.rows):,}",
-                _ranges_text(row_group.rows),
+                f"{length(ranges):,}",
+                _ranges_text(ranges),
                 "?" if chunk.num_pages < 0 else f"{chunk.num_pages:,}",
                 f"{len(chunk.runs):,}",
                 text.size(chunk.wanted_bytes),
@@ -181,6 +213,10 @@ _HEADINGS = ("row group", "column", "rows", "row ranges", "pages", "runs", "byte
 
 def _name(column: str) -> str:
     return text.clip(text.visible(column), _SHOWN_CHARACTERS)
+
+
+def _ranges(rows: Rows) -> Ranges:
+    return tuple(rows.tolist())
 
 
 def _ranges_text(ranges: Ranges) -> str:

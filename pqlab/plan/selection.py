@@ -92,19 +92,19 @@ def _narrow(selection: Selection, metadata: FileMetaData) -> Narrowed:
     if selection.columns is not None:
         leaves = find_leaves(selection.columns, metadata)
     num_row_groups = metadata.num_row_groups
-    row_groups = set(range(num_row_groups))
+    row_groups: Sequence[int] = range(num_row_groups)
     if selection.row_groups is not None:
-        row_groups = set(ordinals(selection.row_groups, num_row_groups, "row group"))
+        row_groups = sorted(ordinals(selection.row_groups, num_row_groups, "row group"))
     pages, strict = _narrow_pages(selection, metadata, row_groups)
     if pages and len(strict) == len(selection.pages or ()):
-        row_groups &= {row_group for row_group, _ in strict}
+        row_groups = sorted({row_group for row_group, _ in strict}.intersection(row_groups))
     picked = (
         None
         if selection.rows is None
         else union(row_range(rows, metadata.num_rows) for rows in selection.rows)
     )
     rows: dict[int, Ranges] = {}
-    for row_group in sorted(row_groups):
+    for row_group in row_groups:
         first = int(metadata.row_groups.first_row[row_group])
         count = int(metadata.row_groups.num_rows[row_group])
         here: Ranges = ((0, count),) if count else ()
@@ -118,13 +118,13 @@ def _narrow(selection: Selection, metadata: FileMetaData) -> Narrowed:
 
 
 def _narrow_pages(
-    selection: Selection, metadata: FileMetaData, row_groups: set[int]
+    selection: Selection, metadata: FileMetaData, row_groups: Sequence[int]
 ) -> tuple[dict[tuple[int, int], Ordinals], set[tuple[int, int]]]:
     pages: dict[tuple[int, int], Ordinals] = {}
     strict: set[tuple[int, int]] = set()
     for key, picked in selection.pages or ():
         named, column = _split_key(key)
-        where = sorted(row_groups)
+        where = row_groups
         if named is not None:
             where = ordinals((named,), metadata.num_row_groups, "row group")
         leaf = find_leaf(column, metadata)

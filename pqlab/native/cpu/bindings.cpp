@@ -54,6 +54,8 @@ NB_MODULE(_native, m) {
   pq::bind_footer(m);
   pq::bind_pages(m);
   pq::bind_codecs(m);
+  pq::bind_plan(m);
+  pq::bind_columns(m);
   pq::bind_decode(m);
   pq::bind_xxhash(m);
   pq::bind_spans(m);

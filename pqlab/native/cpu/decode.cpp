@@ -5,6 +5,7 @@
 
 #include "bindings.hpp"
 #include "crc32.hpp"
+#include "decode_bindings.hpp"
 #include "read.hpp"
 #include "thread_pool.hpp"
 
@@ -16,9 +17,8 @@ namespace {
 using Bytes = nb::ndarray<const u8, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Array = nb::ndarray<nb::numpy, u8, nb::ndim<1>>;
 
-// Buffers become arrays of exactly their size that own them.
+// An array that owns the buffer.
 nb::object array_of(Buffer buffer) {
-  if (!buffer) return nb::none();
   const u64 size = buffer.size();
   u8* data = buffer.data();
   auto owner = std::make_unique<Buffer>(std::move(buffer));
@@ -40,112 +40,85 @@ nb::object array_of(const std::vector<std::vector<Event>>& workers) {
   return array_of(std::move(all));
 }
 
-ColumnSpec column_spec(nb::handle item) {
-  const auto t = nb::cast<nb::tuple>(item);
-  ColumnSpec column{nb::cast<i32>(t[0]),
-                    value_type(nb::cast<std::string>(t[1]), nb::cast<u32>(t[2])),
-                    nb::cast<u32>(t[3]),
-                    {}};
-  Nesting& nesting = column.nesting;
-  nesting.max_definition_level = column.max_definition_level;
-  nesting.nested = nb::cast<bool>(t[4]);
-  for (nb::handle level : nb::cast<nb::tuple>(t[5])) {
-    nesting.list_levels.push_back(nb::cast<u32>(level));
-  }
-  for (nb::handle each : nb::cast<nb::tuple>(t[6])) {
-    const auto group = nb::cast<nb::tuple>(each);
-    nesting.groups.push_back({nb::cast<u32>(group[0]), nb::cast<u32>(group[1])});
-    if (nesting.groups.back().depth >= nesting.list_levels.size()) {
-      throw nb::index_error("a group names a depth that is not there");
-    }
-  }
-  nesting.leaf_is_optional = nb::cast<bool>(t[7]);
-  if (column.max_definition_level > std::numeric_limits<Level>::max()) {
-    Error error(ErrorKind::Unsupported, "a column nested so deep is not read");
-    error.leaf = column.leaf;
-    throw error;
-  }
-  const bool fixed = column.type.copies() || is_fixed(column.type.kind);
-  if (fixed && column.type.width == 0) {
-    Error error(ErrorKind::Corrupt, "values of no bytes", "SchemaElement.type_length");
-    error.leaf = column.leaf;
-    throw error;
-  }
-  return column;
+// Keeps a Python object; the last to let go of it may be any thread.
+std::shared_ptr<const void> keep(nb::handle object) {
+  Py_INCREF(object.ptr());
+  return {object.ptr(), [](const void* held) {
+            if (!nb::is_alive()) return;
+            const nb::gil_scoped_acquire gil;
+            Py_DECREF(const_cast<PyObject*>(static_cast<const PyObject*>(held)));
+          }};
 }
 
-// The arrays are held by the caller for as long as the call takes.
-ChunkSpec chunk_spec(nb::handle item, const std::vector<ColumnSpec>& columns,
-                     const std::vector<RowRange>& ranges, u32& num_runs) {
-  const auto t = nb::cast<nb::tuple>(item);
-  ChunkSpec chunk{nb::cast<u32>(t[0]),
-                  nb::cast<i32>(t[1]),
-                  nb::cast<i32>(t[2]),
-                  nb::cast<i64>(t[3]),
-                  nb::cast<i64>(t[4]),
-                  nb::cast<bool>(t[5]),
-                  {},
-                  nb::cast<u32>(t[6]),
-                  nb::cast<u32>(t[7])};
-  const u64 stop = static_cast<u64>(chunk.first_range) + chunk.num_ranges;
-  if (chunk.column >= columns.size() || stop > ranges.size()) {
-    throw nb::index_error("a chunk names a column or a range that is not there");
+Piece piece_of(i64 start, nb::handle array) {
+  const auto bytes = nb::cast<Bytes>(array);
+  return {start, start + static_cast<i64>(bytes.size()), const_cast<u8*>(bytes.data()),
+          keep(array)};
+}
+
+// A numpy structured array whose rows have the struct's layout.
+template <class Row>
+std::vector<Row> rows_of(nb::handle array) {
+  Py_buffer view;
+  if (PyObject_GetBuffer(array.ptr(), &view, PyBUF_SIMPLE) != 0) throw nb::python_error();
+  std::vector<Row> rows(static_cast<u64>(view.len) / sizeof(Row));
+  const bool fits = view.itemsize == sizeof(Row);
+  if (fits && view.len != 0) std::memcpy(rows.data(), view.buf, static_cast<u64>(view.len));
+  PyBuffer_Release(&view);
+  if (!fits) throw nb::type_error("rows of another layout");
+  return rows;
+}
+
+// Row ranges, which become the output's rows one after the other; gives how many rows these are.
+i64 add_ranges(const std::vector<PlannedRange>& ranges, ReadSpec& spec) {
+  i64 out = 0;
+  for (const PlannedRange& range : ranges) {
+    const i64 rows = range.stop - range.start;
+    if (range.start < 0 || rows < 0 || out > std::numeric_limits<i64>::max() - rows) {
+      throw nb::value_error("a row range that is none");
+    }
+    spec.ranges.push_back({range.start, range.stop, out});
+    out += rows;
   }
+  return out;
+}
+
+void check_ranges(const PlannedRowGroup& group, const ReadSpec& spec) {
+  const u64 stop = static_cast<u64>(group.first_range) + group.num_ranges;
+  if (stop > spec.ranges.size()) throw nb::index_error("a row group of ranges that are not there");
   i64 before = 0;
-  for (u64 i = chunk.first_range; i < stop; ++i) {
-    if (ranges[i].start < before || ranges[i].stop < ranges[i].start) {
-      throw nb::value_error("row ranges must be sorted and disjoint");
+  for (u64 i = group.first_range; i < stop; ++i) {
+    if (spec.ranges[i].start < before) throw nb::value_error("row ranges must be sorted");
+    before = spec.ranges[i].stop;
+  }
+}
+
+void add_runs(const std::vector<PlannedRun>& runs, ReadSpec& spec) {
+  spec.runs.reserve(runs.size());
+  for (const PlannedRun& run : runs) {
+    if (run.start < 0 || run.stop < run.start) throw nb::value_error("a run that is none");
+    spec.runs.push_back({nullptr, static_cast<u64>(run.stop - run.start), run.start, run.first_page,
+                         run.first_row, run.num_rows, 0});
+  }
+}
+
+void add_chunks(const std::vector<PlannedRowGroup>& groups, const std::vector<PlannedChunk>& chunks,
+                ReadSpec& spec) {
+  const u64 width = spec.columns().size();
+  if (chunks.size() != groups.size() * width) {
+    throw nb::value_error("as many chunks of each row group as there are leaves");
+  }
+  spec.chunks.reserve(chunks.size());
+  for (u64 i = 0; i < chunks.size(); ++i) {
+    const PlannedChunk& chunk = chunks[i];
+    const PlannedRowGroup& group = groups[i / width];
+    if (static_cast<u64>(chunk.first_run) + chunk.num_runs > spec.runs.size()) {
+      throw nb::index_error("a chunk of runs that are not there");
     }
-    before = ranges[i].stop;
+    spec.chunks.push_back({static_cast<u32>(i % width), chunk.row_group, chunk.codec,
+                           group.num_rows, chunk.num_values, (chunk.flags & CHUNK_IS_RESOLVED) != 0,
+                           chunk.first_run, chunk.num_runs, group.first_range, group.num_ranges});
   }
-  for (nb::handle each : nb::cast<nb::list>(t[8])) {
-    const auto r = nb::cast<nb::tuple>(each);
-    const auto data = nb::cast<Bytes>(r[0]);
-    chunk.runs.push_back({data.data(), data.size(), nb::cast<i64>(r[1]), nb::cast<i32>(r[2]),
-                          nb::cast<i64>(r[3]), nb::cast<i64>(r[4]), num_runs++});
-  }
-  return chunk;
-}
-
-RowRange row_range(nb::handle item, i64 num_rows) {
-  const auto t = nb::cast<nb::tuple>(item);
-  const RowRange range{nb::cast<i64>(t[0]), nb::cast<i64>(t[1]), nb::cast<i64>(t[2])};
-  const i64 rows = range.stop - range.start;
-  if (range.start < 0 || rows < 0 || range.out < 0 || range.out > num_rows - rows) {
-    throw nb::value_error("a row range outside the output");
-  }
-  return range;
-}
-
-nb::list view_buffers_of(ColumnOutput& column) {
-  nb::list buffers;
-  for (ViewBuffer& buffer : column.view_buffers) {
-    if (buffer.run != nullptr) {
-      buffers.append(nb::make_tuple(buffer.run->ordinal, buffer.start, buffer.stop));
-    } else {
-      buffers.append(array_of(std::move(buffer.owned)));
-    }
-  }
-  return buffers;
-}
-
-// Of a flat column None; else its slots by depth, its lists' offsets, and (bitmap, null count) of
-// its optional groups.
-nb::object nested_of(NestedOutput& nested) {
-  if (nested.slots.empty()) return nb::none();
-  nb::list slots, offsets, groups;
-  for (const u64 count : nested.slots) slots.append(count);
-  for (Buffer& buffer : nested.offsets) offsets.append(array_of(std::move(buffer)));
-  for (BitmapOutput& group : nested.groups) {
-    groups.append(nb::make_tuple(array_of(std::move(group.bits)), group.null_count.load()));
-  }
-  return nb::make_tuple(slots, offsets, groups);
-}
-
-nb::tuple output_of(ColumnOutput& column) {
-  return nb::make_tuple(array_of(std::move(column.values)), array_of(std::move(column.validity)),
-                        column.null_count.load(), view_buffers_of(column),
-                        nested_of(column.nested));
 }
 
 bool signal_pending() {
@@ -170,64 +143,77 @@ void run(Work& work) {
   work.rethrow();
 }
 
-nb::tuple decode(const nb::list& columns, const nb::list& chunks, const nb::list& ranges,
-                 i64 num_rows, u32 workers, bool verify_checksums, bool trace,
-                 bool is_compressed_is_wrong, bool prefixes_reach_back, i64 page_bytes,
-                 i64 read_bytes) {
+// `tables`: row groups, chunks, runs and ranges, as plan.cuh lays them out. `buffers`: (start, the
+// file's bytes from there on), sorted.
+ReadSpec read_spec(const Columns& columns, const nb::tuple& tables, const nb::sequence& buffers) {
   ReadSpec spec;
-  spec.num_rows = num_rows;
+  spec.column_set = columns.set;
+  for (nb::handle each : buffers) {
+    const auto pair = nb::cast<nb::tuple>(each);
+    spec.fetch.pieces.push_back(piece_of(nb::cast<i64>(pair[0]), pair[1]));
+  }
+  const auto groups = rows_of<PlannedRowGroup>(tables[0]);
+  spec.num_rows = add_ranges(rows_of<PlannedRange>(tables[3]), spec);
+  for (const PlannedRowGroup& group : groups) check_ranges(group, spec);
+  add_runs(rows_of<PlannedRun>(tables[2]), spec);
+  add_chunks(groups, rows_of<PlannedChunk>(tables[1]), spec);
+  return spec;
+}
+
+nb::tuple decode(const Columns& columns, const nb::tuple& tables, const nb::sequence& buffers,
+                 u32 workers, bool verify_checksums, bool trace, bool is_compressed_is_wrong,
+                 bool prefixes_reach_back, bool for_polars, i64 page_bytes, i64 read_bytes) {
+  ReadSpec spec = read_spec(columns, tables, buffers);
   spec.workers = std::clamp(workers, 1u, MAX_WORKERS);
   spec.verify_checksums = verify_checksums;
   spec.trace = trace;
   spec.is_compressed_is_wrong = is_compressed_is_wrong;
   spec.prefixes_reach_back = prefixes_reach_back;
+  spec.for_polars = for_polars;
   spec.max_page_bytes = page_bytes;
   spec.max_read_bytes = read_bytes;
-  for (nb::handle item : columns) spec.columns.push_back(column_spec(item));
-  for (nb::handle item : ranges) spec.ranges.push_back(row_range(item, num_rows));
-  u32 num_runs = 0;
-  for (nb::handle item : chunks) {
-    spec.chunks.push_back(chunk_spec(item, spec.columns, spec.ranges, num_runs));
-  }
   const auto team = std::make_shared<Team>(spec.workers);
   ReadWork state(std::move(spec));
   run(*std::make_shared<Work>(team, [&](Phase& phase) { return state.next(phase); }));
   Read& read = state.read();
-  nb::list outputs;
-  for (ColumnOutput& column : read.columns) outputs.append(output_of(column));
-  return nb::make_tuple(outputs, trace ? array_of(read.events) : nb::none());
+  return nb::make_tuple(take_decoded(read, read.spec.num_rows),
+                        trace ? array_of(read.events) : nb::none());
 }
 
-// `chunk`: (row group, codec, the page's bytes, their offset in the file).
-nb::tuple decode_dictionary_page(nb::handle column, const nb::tuple& chunk, i64 page_bytes,
-                                 i64 read_bytes) {
+// `columns`: of one leaf. `data`: its dictionary page, which starts at `offset` in the file.
+Decoded decode_dictionary_page(const Columns& columns, i32 row_group, i32 codec, nb::handle data,
+                               i64 offset, i64 page_bytes, i64 read_bytes) {
   ReadSpec spec;
-  spec.columns.push_back(column_spec(column));
+  spec.column_set = columns.set;
+  if (spec.columns().size() != 1) throw nb::value_error("a dictionary is of one leaf");
+  spec.for_polars = true;
   spec.max_page_bytes = page_bytes;
   spec.max_read_bytes = read_bytes;
-  const auto data = nb::cast<Bytes>(chunk[2]);
-  const FileRun run{data.data(), data.size(), nb::cast<i64>(chunk[3]), -1, 0, -1, 0};
-  spec.chunks.push_back(
-      {0, nb::cast<i32>(chunk[0]), nb::cast<i32>(chunk[1]), 0, 0, true, {run}, 0, 0});
+  spec.fetch.pieces.push_back(piece_of(offset, data));
+  const Piece& bytes = spec.fetch.pieces.front();
+  const u64 size = static_cast<u64>(bytes.stop - bytes.start);
+  spec.runs.push_back({bytes.data, size, offset, -1, 0, -1, 0});
+  spec.chunks.push_back({0, row_group, codec, 0, 0, true, 0, 1, 0, 0});
   Read read(spec);
   i64 num_entries;
   {
     const nb::gil_scoped_release release;
     num_entries = run_dictionary(read);
   }
-  return nb::make_tuple(output_of(read.columns.front()), num_entries);
+  return take_decoded(read, num_entries);
 }
 
 }  // namespace
 
 void bind_decode(nb::module_& m) {
-  m.def("decode", &decode, nb::arg("columns"), nb::arg("chunks"), nb::arg("ranges"), nb::kw_only(),
-        nb::arg("num_rows"), nb::arg("workers"), nb::arg("verify_checksums"), nb::arg("trace"),
-        nb::arg("is_compressed_is_wrong"), nb::arg("prefixes_reach_back"), nb::arg("page_bytes"),
-        nb::arg("read_bytes"),
-        "Decode the pages of one read; pqlab/cpu/engine.py says what goes in and comes out.");
-  m.def("decode_dictionary_page", &decode_dictionary_page, nb::arg("column"), nb::arg("chunk"),
-        nb::kw_only(), nb::arg("page_bytes"), nb::arg("read_bytes"));
+  m.def("decode", &decode, nb::arg("columns"), nb::arg("tables"), nb::arg("buffers"), nb::kw_only(),
+        nb::arg("workers"), nb::arg("verify_checksums"), nb::arg("trace"),
+        nb::arg("is_compressed_is_wrong"), nb::arg("prefixes_reach_back"), nb::arg("for_polars"),
+        nb::arg("page_bytes"), nb::arg("read_bytes"),
+        "Decode the pages of one read: gives Decoded, and the events if traced.");
+  m.def("decode_dictionary_page", &decode_dictionary_page, nb::arg("columns"), nb::arg("row_group"),
+        nb::arg("codec"), nb::arg("data"), nb::arg("offset"), nb::kw_only(), nb::arg("page_bytes"),
+        nb::arg("read_bytes"));
   m.def(
       "reads_encoding",
       [](u8 page_type, i8 encoding, const std::string& kind) {

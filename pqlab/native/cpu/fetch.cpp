@@ -62,8 +62,9 @@ void Fetch::lay_out(std::vector<Wanted> wanted) {
 void Fetch::allocate() {
   for (Piece& piece : pieces) {
     if (piece.data != nullptr) continue;
-    piece.owned = Buffer(static_cast<u64>(piece.stop - piece.start));
-    piece.data = piece.owned.data();
+    const auto memory = std::make_shared<Buffer>(static_cast<u64>(piece.stop - piece.start));
+    piece.data = memory->data();
+    piece.owner = memory;
   }
 }
 
@@ -71,7 +72,7 @@ void Fetch::run(u64 request) const {
   const Request& asked = requests[request];
   const Piece& piece = pieces[asked.piece];
   file->read(asked.start, static_cast<u64>(asked.stop - asked.start),
-             piece.owned.data() + (asked.start - piece.start));
+             piece.data + (asked.start - piece.start));
 }
 
 u32 Fetch::piece_of(i64 start) const {
@@ -81,11 +82,9 @@ u32 Fetch::piece_of(i64 start) const {
   return static_cast<u32>(after - pieces.begin()) - 1;  // none: beyond all of them
 }
 
-const u8* Fetch::find(i64 start, i64 stop) const {
+u32 Fetch::find(i64 start, i64 stop) const {
   const u32 at = piece_of(start);
-  if (at < pieces.size() && start <= stop && stop <= pieces[at].stop) {
-    return pieces[at].data + (start - pieces[at].start);
-  }
+  if (at < pieces.size() && start <= stop && stop <= pieces[at].stop) return at;
   throw Error(
       ErrorKind::Source,
       "bytes " + std::to_string(start) + " to " + std::to_string(stop) + " were not fetched", "",

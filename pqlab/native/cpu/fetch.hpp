@@ -28,8 +28,8 @@ class File {
 struct Piece {
   i64 start;
   i64 stop;
-  const u8* data;  // null until they are fetched
-  Buffer owned;    // what was fetched
+  u8* data;  // null until they are fetched; given by the caller, they are only read
+  std::shared_ptr<const void> owner;
 };
 
 struct Request {
@@ -58,8 +58,8 @@ struct Fetch {
   // Memory for the pieces that are not there yet.
   void allocate();
   void run(u64 request) const;
-  // Where the bytes are; throws Error if they are not in one piece.
-  const u8* find(i64 start, i64 stop) const;
+  // In which piece the bytes are; throws Error if they are not in one.
+  u32 find(i64 start, i64 stop) const;
   u32 piece_of(i64 start) const;
   // What a request brought: where it serves one chunk, that is named.
   Event event(u64 request, i64 start_ns, i32 worker) const;

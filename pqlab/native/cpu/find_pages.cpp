@@ -108,11 +108,11 @@ class ChunkWalk {
       : read_(read), spec_(read.spec), chunk_(read.spec.chunks[ordinal]), ordinal_(ordinal) {}
 
   std::vector<PageTask> walk() {
-    const ColumnSpec& column = spec_.columns[chunk_.column];
+    const ColumnSpec& column = spec_.columns()[chunk_.column];
     const i64 wanted = wanted_rows(spec_, chunk_);
     if (wanted == 0) return {};
     refuse_codec();
-    for (const FileRun& run : chunk_.runs) walk_run(run, column);
+    for (u32 i = 0; i < chunk_.num_runs; ++i) walk_run(spec_.runs[chunk_.first_run + i], column);
     if (!column.nesting.nested) {
       if (found_ != wanted) throw placed(missing_rows(found_, wanted));
       if (!chunk_.resolved && next_row_ != chunk_.num_rows) disagree();
@@ -124,7 +124,7 @@ class ChunkWalk {
   // The dictionary page that begins the first run.
   PageTask dictionary() {
     refuse_codec();
-    const FileRun& run = chunk_.runs.at(0);
+    const FileRun& run = spec_.runs.at(chunk_.first_run);
     Page page = unknown_page();
     const PageHeaderOutcome outcome = parse_page_header(run.data, run.size, page);
     if (outcome.status != PageHeaderStatus::OK) {
@@ -132,13 +132,13 @@ class ChunkWalk {
     }
     page.offset = run.offset;
     page.row_group = chunk_.row_group;
-    page.leaf = spec_.columns[chunk_.column].leaf;
+    page.leaf = spec_.columns()[chunk_.column].leaf;
     page.page = -1;
     if (page.type != PageType::DICTIONARY_PAGE || static_cast<u64>(page.total_bytes) > run.size) {
       throw placed(Error(ErrorKind::Corrupt, "no dictionary page stands here", "PageHeader.type"),
                    &page);
     }
-    add(page, run, spec_.columns[chunk_.column]);
+    add(page, run, spec_.columns()[chunk_.column]);
     return tasks_.at(0);
   }
 
@@ -247,7 +247,7 @@ class ChunkWalk {
 
   Error placed(Error error, const Page* page = nullptr) const {
     error.row_group = chunk_.row_group;
-    error.leaf = spec_.columns[chunk_.column].leaf;
+    error.leaf = spec_.columns()[chunk_.column].leaf;
     if (page != nullptr) {
       error.page = page->page;
       error.offset = page->offset;

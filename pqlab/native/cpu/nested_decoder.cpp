@@ -54,6 +54,17 @@ void PageDecoder::assemble(Read& read, const PageTask& task, i32 worker) {
   const i64 start = now();
   ColumnOutput& out = output(task);
   const ColumnSpec& spec = column(task);
+  if (read.spec.for_polars) {
+    try {
+      check_calendar(spec, page.values.data(), page.num_values);
+    } catch (Error& error) {
+      error.offset = task.page.offset;
+      error.row_group = task.page.row_group;
+      error.leaf = task.page.leaf;
+      error.page = task.page.page;
+      throw;
+    }
+  }
   fill(spec.nesting, spec.type, page, out.nested, out.values.data(),
        out.validity ? out.validity.data() : nullptr, out.null_count);
   if (page.count == 0 && spec.type.views() && !task.has_indices()) *view_buffer(task) = {};

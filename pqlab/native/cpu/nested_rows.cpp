@@ -106,7 +106,7 @@ class NestedRows {
   }
 
   void check_total(const ChunkSpec& chunk, const ChunkRows& rows) const {
-    const ColumnSpec& column = read_.spec.columns[chunk.column];
+    const ColumnSpec& column = read_.spec.columns()[chunk.column];
     const i64 wanted = wanted_rows(read_.spec, chunk);
     if (!column.nesting.nested || wanted == 0) return;
     try {
@@ -132,7 +132,7 @@ std::vector<PageCut> find_nested_rows(Read& read) { return NestedRows(read).find
 
 void lay_out_nested(Read& read) {
   for (u64 i = 0; i < read.columns.size(); ++i) {
-    const Nesting& nesting = read.spec.columns[i].nesting;
+    const Nesting& nesting = read.spec.columns()[i].nesting;
     if (nesting.nested) read.columns[i].nested.slots.assign(nesting.list_levels.size(), 0);
   }
   for (const PageTask& task : read.tasks) {

@@ -210,9 +210,9 @@ PageDecoder::Body PageDecoder::open(const PageTask& task, Buffer& page, u8* dire
 ViewPlace PageDecoder::place_of(const PageTask& task, ViewBuffer* kept, const Body& body) const {
   if (kept == nullptr) return {0, 0};
   if (kept->owned) return {task.view_buffer, static_cast<u32>(body.values - kept->owned.data())};
-  kept->run = task.run;
-  kept->start = static_cast<u64>(body.values - task.run->data);
-  kept->stop = kept->start + body.values_size;
+  kept->data = body.values;
+  kept->size = body.values_size;
+  kept->owner = read_->spec.fetch.pieces[task.run->piece].owner;
   return {task.view_buffer, 0};
 }
 
@@ -381,6 +381,9 @@ void PageDecoder::emit(const PageTask& task, const u8* values, u64 valid) {
       merge_bits(values, row, count, out.values.data(), out_row);
     } else if (values != nullptr && stride != 0) {
       std::memcpy(out.values.data() + out_row * stride, values + row * stride, count * stride);
+    }
+    if (read_->spec.for_polars) {
+      check_calendar(spec, out.values.data() + out_row * stride, count);
     }
     if (!out.validity) return;  // a column without levels, or without values
     if (all_valid) {

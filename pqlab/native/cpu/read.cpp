@@ -23,7 +23,7 @@ u64 value_bytes(const ValueType& type, i64 rows) {
 void check_read_bytes(Read& read, double nested_bytes, u64 joined_bytes) {
   // Of any number of columns and pages: no overflow.
   double total = nested_bytes + static_cast<double>(joined_bytes);
-  for (const ColumnSpec& column : read.spec.columns) {
+  for (const ColumnSpec& column : read.spec.columns()) {
     if (!column.nesting.nested) {
       total += static_cast<double>(value_bytes(column.type, read.spec.num_rows));
     }
@@ -54,7 +54,7 @@ double nested_output_bytes(const Read& read) {
   for (u64 i = 0; i < read.columns.size(); ++i) {
     const NestedOutput& nested = read.columns[i].nested;
     if (nested.slots.empty()) continue;
-    const ColumnSpec& column = read.spec.columns[i];
+    const ColumnSpec& column = read.spec.columns()[i];
     total += static_cast<double>(value_bytes(column.type, static_cast<i64>(nested.slots.back())));
     for (u64 depth = 0; depth + 1 < nested.slots.size(); ++depth) {
       total += static_cast<double>(nested.slots[depth]) * sizeof(i64);
@@ -94,7 +94,7 @@ void allocate_nested(const ColumnSpec& column, ColumnOutput& output) {
 template <class Allocate>
 void allocate_columns(Read& read, bool nested, Allocate&& take) {
   for (u64 i = 0; i < read.columns.size(); ++i) {
-    const ColumnSpec& column = read.spec.columns[i];
+    const ColumnSpec& column = read.spec.columns()[i];
     if (column.nesting.nested != nested) continue;
     try {
       take(column, read.columns[i]);
@@ -130,10 +130,45 @@ Error read_bytes_error(u64 needed, const ReadSpec& spec) {
   return error;
 }
 
+namespace {
+
+// With a comma at every thousand.
+std::string grouped(i64 value) {
+  std::string digits = std::to_string(value);
+  const i64 first = value < 0 ? 1 : 0;
+  for (i64 at = static_cast<i64>(digits.size()) - 3; at > first; at -= 3) {
+    digits.insert(static_cast<u64>(at), ",");
+  }
+  return digits;
+}
+
+}  // namespace
+
+void check_calendar(const ColumnSpec& column, const u8* values, u64 count) {
+  const Calendar& calendar = column.calendar;
+  if (!calendar.is_bounded()) return;
+  const auto check = [&](auto number) {
+    using Number = decltype(number);
+    const auto* numbers = reinterpret_cast<const Number*>(values);
+    const auto outside = [&](Number value) {
+      return value < calendar.first || value >= calendar.stop;
+    };
+    bool any = false;
+    for (u64 i = 0; i < count; ++i) any |= outside(numbers[i]);
+    if (!any) return;
+    const Number value = *std::find_if(numbers, numbers + count, outside);
+    Error error(ErrorKind::Unsupported, "polars has no calendar for the value " + grouped(value) +
+                                            " (" + calendar.type + " since 1970)");
+    error.hint = "Read it with to_arrow(), which keeps it as stored";
+    throw error;
+  };
+  column.type.stride() == sizeof(i32) ? check(i32{}) : check(i64{});
+}
+
 Read::Read(const ReadSpec& spec_)
     : spec(spec_),
       id(next_read_id()),
-      columns(spec_.columns.size()),
+      columns(spec_.columns().size()),
       dictionaries(spec_.chunks.size()),
       events(spec_.workers) {}
 
@@ -143,7 +178,7 @@ i64 run_dictionary(Read& read) {
   ColumnOutput& output = read.columns.front();
   output.view_buffers = std::vector<ViewBuffer>(output.num_view_buffers);
   PageDecoder::of_this_thread().decode(read, task, -1);
-  const ValueType type = read.spec.columns.front().type;
+  const ValueType type = read.spec.columns().front().type;
   Dictionary& dictionary = read.dictionaries.front();
   output.values = std::move(dictionary.entries);
   if (type.kind == Kind::BITS) {
@@ -151,12 +186,15 @@ i64 run_dictionary(Read& read) {
     loops().pack_bits(output.values.data(), dictionary.num_entries, bits.data());
     output.values = std::move(bits);
   }
+  if (read.spec.for_polars) {
+    check_calendar(read.spec.columns().front(), output.values.data(), dictionary.num_entries);
+  }
   return task.page.num_values;
 }
 
 bool ReadWork::next(Phase& phase) {
   constexpr Step STEPS[] = {&ReadWork::fetch, &ReadWork::decode, &ReadWork::cut_nested,
-                            &ReadWork::fill_nested};
+                            &ReadWork::fill_nested, &ReadWork::share_nested};
   while (step_ < std::size(STEPS)) {
     if ((this->*STEPS[step_++])(phase)) return true;
   }
@@ -166,11 +204,10 @@ bool ReadWork::next(Phase& phase) {
 bool ReadWork::fetch(Phase& phase) {
   Fetch& fetch = spec_.fetch;
   fetch.allocate();
-  for (ChunkSpec& chunk : spec_.chunks) {
-    for (FileRun& run : chunk.runs) {
-      if (run.data != nullptr) continue;
-      run.data = fetch.find(run.offset, run.offset + static_cast<i64>(run.size));
-    }
+  for (FileRun& run : spec_.runs) {
+    run.piece = fetch.find(run.offset, run.offset + static_cast<i64>(run.size));
+    const Piece& piece = fetch.pieces[run.piece];
+    run.data = piece.data + (run.offset - piece.start);
   }
   if (fetch.requests.empty()) return false;
   u64 bytes = 0;
@@ -207,7 +244,7 @@ bool ReadWork::decode(Phase& phase) {
   }
   small_ = bytes < INLINE_BYTES;
   const auto is_nested = [](const ColumnSpec& column) { return column.nesting.nested; };
-  any_nested_ = std::any_of(spec_.columns.begin(), spec_.columns.end(), is_nested);
+  any_nested_ = std::any_of(spec_.columns().begin(), spec_.columns().end(), is_nested);
   if (any_nested_) read_.nested_pages = std::vector<NestedPage>(read_.tasks.size());
   const auto decode_page = [this](u64 task, i32 worker) {
     PageDecoder::of_this_thread().decode(read_, read_.tasks[task], worker);
@@ -243,6 +280,33 @@ bool ReadWork::fill_nested(Phase& phase) {
   };
   phase = {read_.tasks.size(), fill_page, small_};
   return true;
+}
+
+// Once all is there.
+bool ReadWork::share_nested(Phase&) {
+  if (any_nested_) agree(read_);
+  return false;
+}
+
+Decoded take_decoded(Read& read, i64 num_rows) {
+  Decoded decoded{read.spec.column_set, {}, num_rows};
+  for (u64 i = 0; i < read.columns.size(); ++i) {
+    ColumnOutput& column = read.columns[i];
+    auto leaf = std::make_shared<DecodedLeaf>();
+    leaf->type = read.spec.columns()[i].type;
+    leaf->values = std::move(column.values);
+    leaf->null_count = column.null_count;
+    if (leaf->null_count != 0) leaf->validity = std::move(column.validity);
+    leaf->view_buffers = std::move(column.view_buffers);
+    leaf->slots = std::move(column.nested.slots);
+    leaf->offsets = std::move(column.nested.offsets);
+    for (BitmapOutput& group : column.nested.groups) {
+      const i64 null_count = group.null_count;
+      leaf->groups.push_back({null_count != 0 ? std::move(group.bits) : Buffer(), null_count});
+    }
+    decoded.leaves.push_back(std::move(leaf));
+  }
+  return decoded;
 }
 
 }  // namespace pq

@@ -8,11 +8,14 @@
 #include <string>
 #include <vector>
 
+#include "columns.hpp"
+#include "decoded.hpp"
 #include "event.cuh"
 #include "fetch.hpp"
 #include "memory.hpp"
 #include "nested.hpp"
 #include "page.cuh"
+#include "plan.cuh"
 #include "thread_pool.hpp"
 #include "values.hpp"
 
@@ -49,15 +52,7 @@ struct FileRun {
   i32 first_page;
   i64 first_row;
   i64 num_rows;
-  u32 ordinal;  // among all runs of the read
-};
-
-// A column of the output, as the caller describes it.
-struct ColumnSpec {
-  i32 leaf;
-  ValueType type;
-  u32 max_definition_level;
-  Nesting nesting;
+  u32 piece;  // of ReadSpec::fetch, where the bytes are, once they are
 };
 
 struct ChunkSpec {
@@ -67,16 +62,19 @@ struct ChunkSpec {
   i64 num_rows;    // of the row group
   i64 num_values;  // of the chunk, as its metadata says
   bool resolved;   // the runs are some of the pages; else the one run is the whole chunk
-  std::vector<FileRun> runs;
+  u32 first_run;   // in ReadSpec::runs
+  u32 num_runs;
   u32 first_range;  // in ReadSpec::ranges
   u32 num_ranges;
 };
 
+// All that a read needs: whoever has it may run it, whenever and in whatever thread.
 struct ReadSpec {
-  std::vector<ColumnSpec> columns;
+  std::shared_ptr<const ColumnSet> column_set;
   std::vector<ChunkSpec> chunks;
+  std::vector<FileRun> runs;
   std::vector<RowRange> ranges;
-  Fetch fetch;       // of the chunks' runs
+  Fetch fetch;       // of the runs
   i64 num_rows = 0;  // of the output
   u32 workers = 1;
   bool verify_checksums = false;
@@ -85,14 +83,9 @@ struct ReadSpec {
   bool prefixes_reach_back = false;     // DELTA_BYTE_ARRAY's, into the page before (PARQUET-246)
   i64 max_page_bytes = 0;               // limits: of a page, uncompressed
   i64 max_read_bytes = 0;               // of all that is decoded
-};
+  bool for_polars = false;              // dates beyond its calendar are refused
 
-// Bytes that views point into: memory of our own, or a part of a run's.
-struct ViewBuffer {
-  Buffer owned;
-  const FileRun* run = nullptr;
-  u64 start = 0;  // within the run
-  u64 stop = 0;
+  const std::vector<ColumnSpec>& columns() const { return column_set->leaves; }
 };
 
 struct ColumnOutput {
@@ -163,7 +156,7 @@ struct Read {
   explicit Read(const ReadSpec& spec_);
 
   const ColumnSpec& column(const PageTask& task) const {
-    return spec.columns[spec.chunks[task.chunk].column];
+    return spec.columns()[spec.chunks[task.chunk].column];
   }
   NestedPage& nested_page(const PageTask& task) {
     return nested_pages[static_cast<u64>(&task - tasks.data())];
@@ -231,6 +224,7 @@ class ReadWork {
   bool decode(Phase& phase);
   bool cut_nested(Phase& phase);
   bool fill_nested(Phase& phase);
+  bool share_nested(Phase& phase);
 
   ReadSpec spec_;
   Read read_;
@@ -241,5 +235,15 @@ class ReadWork {
   bool any_nested_ = false;
   std::vector<PageCut> cuts_;
 };
+
+// Leaves under one root column must agree on the lists and groups above them. What is above one
+// and the leaf before it is freed of the later one.
+void agree(Read& read);
+
+// Refuses values that polars has no date for, `count` of the column's.
+void check_calendar(const ColumnSpec& column, const u8* values, u64 count);
+
+// What a read that ran has decoded; `num_rows`: of the output.
+Decoded take_decoded(Read& read, i64 num_rows);
 
 }  // namespace pq
