@@ -19,7 +19,7 @@ from pqlab.native import _native
 
 SNAPPY, GZIP, LZO, BROTLI, LZ4, ZSTD, LZ4_RAW = 1, 2, 3, 4, 5, 6, 7
 PYARROW = {SNAPPY: "snappy", GZIP: "gzip", BROTLI: "brotli", ZSTD: "zstd", LZ4_RAW: "lz4_raw"}
-LIBRARIES = ("", "system", "cramjam")
+LIBRARIES = ("", "system", "cramjam", "zlib")
 SEED = 20_240_601
 
 
@@ -118,9 +118,14 @@ def test_gzip_of_several_members(only: str) -> None:
             decompress(GZIP, compressed, size, only)
 
 
-def test_the_zlib_format_is_taken_for_gzip() -> None:
+@pytest.mark.parametrize("only", ["", "zlib"])
+def test_the_zlib_format_is_taken_for_gzip(only: str) -> None:
     data = payloads()[6]
-    assert decompress(GZIP, zlib.compress(data), len(data)) == data
+    assert decompress(GZIP, zlib.compress(data), len(data), only) == data
+
+
+def test_zlib_stands_in_for_libdeflate() -> None:
+    assert "deflate" not in _native.codec_sources("zlib")["GZIP"]
 
 
 @pytest.mark.parametrize("only", LIBRARIES)

@@ -63,6 +63,7 @@ Decompressor::Decompressor(std::shared_ptr<const Libraries> libraries)
 
 Decompressor::~Decompressor() {
   if (zstd_context_ != nullptr) libraries_->zstd.free(zstd_context_);
+  if (deflate_ != nullptr) libraries_->deflate.free(deflate_);
   if (gzip_stream_ != nullptr) {
     auto* stream = static_cast<InflateStream*>(gzip_stream_);
     libraries_->zlib.end(stream);
@@ -83,6 +84,26 @@ void Decompressor::zstd(const u8* src, u64 src_size, u8* dst, u64 dst_size) {
 
 // A page may hold several gzip members, one after the other.
 void Decompressor::gzip(const u8* src, u64 src_size, u8* dst, u64 dst_size) {
+  constexpr auto CODEC = static_cast<i32>(Codec::GZIP);
+  constexpr int OK = 0, NO_ROOM = 3;
+  const Deflate& library = libraries_->deflate;
+  if (library.source.empty()) return gzip_by_zlib(src, src_size, dst, dst_size);
+  if (deflate_ == nullptr) deflate_ = library.create();
+  if (deflate_ == nullptr) throw Error(ErrorKind::Limit, "no memory to decompress GZIP");
+  u64 done = 0;
+  do {
+    const bool is_gzip = src_size >= 2 && src[0] == 0x1f && src[1] == 0x8b;
+    std::size_t used = 0, given = 0;
+    const int result = (is_gzip ? library.gzip : library.zlib)(deflate_, src, src_size, dst + done,
+                                                               dst_size - done, &used, &given);
+    if (result == NO_ROOM) check_size(CODEC, dst_size + 1, dst_size);
+    if (result != OK) corrupt(CODEC, "the compressed bytes do not follow their format, or end");
+    src += used, src_size -= used, done += given;
+  } while (src_size != 0);
+  check_size(CODEC, done, dst_size);
+}
+
+void Decompressor::gzip_by_zlib(const u8* src, u64 src_size, u8* dst, u64 dst_size) {
   constexpr auto CODEC = static_cast<i32>(Codec::GZIP);
   constexpr int GZIP_OR_ZLIB = 15 + 32, NO_FLUSH = 0, OK = 0, STREAM_END = 1, BUFFER_ERROR = -5;
   const Zlib& library = libraries_->zlib;
@@ -167,7 +188,8 @@ nb::dict codec_sources(const std::string& only) {
   sources["SNAPPY"] = "own";
   sources["LZ4"] = "own";
   sources["LZ4_RAW"] = "own";
-  sources["GZIP"] = source_name(libraries->zlib);
+  const bool has_deflate = !libraries->deflate.source.empty();
+  sources["GZIP"] = has_deflate ? libraries->deflate.source : source_name(libraries->zlib);
   sources["ZSTD"] = source_name(libraries->zstd);
   sources["BROTLI"] = source_name(libraries->brotli);
   return sources;
@@ -193,7 +215,7 @@ void bind_codecs(nb::module_& m) {
   m.def("codec_name", &codec_name, nb::arg("codec"));
   m.def(
       "codec_sources", &codec_sources, nb::arg("only") = "",
-      "Codec -> where its decompressor comes from; `only`: \"linked\", \"system\" or \"cramjam\".");
+      "Codec -> where its decompressor comes from; `only`: as Libraries::load.");
   m.def("decompress", &decompress, nb::arg("codec"), nb::arg("data"), nb::arg("size"),
         nb::arg("only") = "", "Decompress a page's bytes to exactly `size` bytes.");
 }

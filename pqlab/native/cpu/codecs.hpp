@@ -41,10 +41,12 @@ class Decompressor {
  private:
   void zstd(const u8* src, u64 src_size, u8* dst, u64 dst_size);
   void gzip(const u8* src, u64 src_size, u8* dst, u64 dst_size);
+  void gzip_by_zlib(const u8* src, u64 src_size, u8* dst, u64 dst_size);
   void brotli(const u8* src, u64 src_size, u8* dst, u64 dst_size);
 
   std::shared_ptr<const Libraries> libraries_;
   void* zstd_context_ = nullptr;
+  void* deflate_ = nullptr;
   void* gzip_stream_ = nullptr;
 };
 

@@ -48,6 +48,16 @@ struct Zlib : Library {
   const char* (*version)();
 };
 
+// libdeflate, which takes half of zlib's time: of gzip and of zlib's format.
+struct Deflate : Library {
+  using Decompress = int (*)(void*, const void*, std::size_t, void*, std::size_t, std::size_t* used,
+                             std::size_t* given);
+  void* (*create)();
+  void (*free)(void*);
+  Decompress gzip;
+  Decompress zlib;
+};
+
 struct Brotli : Library {
   int (*decompress)(std::size_t, const u8*, std::size_t*, u8*);
   unsigned (*version)();
@@ -55,10 +65,12 @@ struct Brotli : Library {
 
 struct Libraries {
   Zstd zstd{};
+  Deflate deflate{};  // where it is there, zlib is not called
   Zlib zlib{};
   Brotli brotli{};
 
-  // `only`: "linked", "system" or "cramjam"; empty: the first of them that is there.
+  // `only`: "linked", "system" or "cramjam"; empty: the first of them that is there; "zlib": the
+  // same, but without libdeflate.
   static std::shared_ptr<const Libraries> load(const std::string& only);
   // Loaded once; the environment variable PQLAB_CODECS is `only`.
   static std::shared_ptr<const Libraries> shared();
