@@ -3,55 +3,40 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import (
-    TYPE_CHECKING,
-    Literal,
-    NamedTuple,
-    TypeAlias,
-    TypedDict,
-    TypeVar,
-    get_args,
-)
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, Unpack, overload
 
 from pqlab import text
-from pqlab.errors import EngineError, SelectionError, placed
+from pqlab.errors import SelectionError, placed
 from pqlab.io.fetch import fetch_ahead
-from pqlab.io.pages import walk_pays
-from pqlab.plan.build import ChunkPages, build, partial_chunks, pick_pages, split
+from pqlab.io.pages import learn_pages
+from pqlab.plan.build import ChunkPages, build, pick_pages, split
 from pqlab.plan.plan import Plan
-from pqlab.plan.ranges import length
+from pqlab.plan.ranges import Ranges, length
 from pqlab.plan.selection import Narrowed, Selection
+from pqlab.stream.options import (
+    Engine,
+    Int96Unit,
+    InvalidUtf8,
+    IterateOptions,
+    To,
+    check_read_options,
+    engine_of,
+)
 from pqlab.trace import Recording, Stage, Trace
-from pqlab.trace.recorder import reading, timed
+from pqlab.trace.recorder import active_trace, reading, timed
 
 if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
+    from pqlab.cpu.engine import Team
     from pqlab.native._native import Decoded
     from pqlab.reader import ParquetFile
-
-Engine: TypeAlias = Literal["auto", "cpu"]
-Int96Unit: TypeAlias = Literal["ns", "us"]
-InvalidUtf8: TypeAlias = Literal["error", "binary"]
-
-
-class ReadOptions(TypedDict, total=False):
-    """The keyword arguments of `FileSelection.read`."""
-
-    engine: Engine
-    workers: int | None
-    int96_unit: Int96Unit
-    invalid_utf8: InvalidUtf8
-    trace: Trace | None
-
-
-_ENGINES: dict[str, tuple[str, str]] = {
-    "auto": ("cpu", "auto takes the CPU, the one engine there is"),
-    "cpu": ("cpu", "asked for"),
-}
+    from pqlab.stream.iterator import Frames
+    from pqlab.stream.units import FileParts
 
 
 class _Part(NamedTuple):
@@ -90,7 +75,7 @@ class FileSelection:
         the selection.
         """
         narrowed, pages = self._resolve(walk=walk)
-        name, reason = _engine(engine)
+        name, reason = engine_of(engine)
         return build(
             self.file.metadata,
             narrowed,
@@ -184,6 +169,88 @@ class FileSelection:
         with placed(file=self.file.name):
             return columns_of(self.file.metadata, self.narrowed.leaves).schema
 
+    @overload
+    def iter_row_groups(
+        self, *, to: Literal["polars"] = "polars", **options: Unpack[IterateOptions]
+    ) -> Frames[pl.DataFrame]: ...
+    @overload
+    def iter_row_groups(
+        self, *, to: Literal["arrow"], **options: Unpack[IterateOptions]
+    ) -> Frames[pa.Table]: ...
+    def iter_row_groups(
+        self, *, to: To = "polars", **options: Unpack[IterateOptions]
+    ) -> Frames[Any]:
+        """A frame per row group that has selected rows, read while the caller works on others.
+
+        `to`: "polars", or "arrow" for pyarrow tables. `prefetch`: how many row groups are read
+        ahead; "adaptive" has each column as far ahead as the caller needs it. `memory_limit`: bytes
+        for all that is in flight or ready, a quarter of what is free if None; a row group larger
+        than that is still handed out whole. `shard=(rank, world)`: of `world` processes this one
+        takes every `world`-th row group. `shuffle`: a seed for another order of row groups.
+        `state`: what the iteration's `.state` gave, to go on from there. The others as of `read`.
+
+        Raises as `read`: frames before the error are handed out, and the iteration is closed.
+        """
+        return self._iterate(None, to, **options)
+
+    @overload
+    def iter_batches(
+        self, rows: int, *, to: Literal["polars"] = "polars", **options: Unpack[IterateOptions]
+    ) -> Frames[pl.DataFrame]: ...
+    @overload
+    def iter_batches(
+        self, rows: int, *, to: Literal["arrow"], **options: Unpack[IterateOptions]
+    ) -> Frames[pa.Table]: ...
+    def iter_batches(
+        self, rows: int, *, to: To = "polars", **options: Unpack[IterateOptions]
+    ) -> Frames[Any]:
+        """Frames of so many rows; the last one has what is left. As `iter_row_groups` else.
+
+        Row groups that `memory_limit` does not allow for are read in parts, where pages can be told
+        apart: not in columns of lists whose pages are of version 1 and without an index.
+        """
+        return self._iterate(rows, to, **options)
+
+    def _iterate(
+        self,
+        rows: int | None,
+        to: To,
+        *,
+        engine: Engine = "auto",
+        workers: int | None = None,
+        int96_unit: Int96Unit = "ns",
+        invalid_utf8: InvalidUtf8 = "error",
+        trace: Trace | None = None,
+        **options: Any,
+    ) -> Frames[Any]:
+        from pqlab.stream.forms import form
+        from pqlab.stream.stream import Picked, stream
+
+        made = form(to)
+        if to == "polars":
+            self._check_names()
+        begin = file_opener(
+            engine,
+            workers=workers,
+            trace=trace,
+            int96_unit=int96_unit,
+            invalid_utf8=invalid_utf8,
+            for_polars=to == "polars",
+        )
+        return stream(
+            [Picked(self.file.metadata, self.rows(), self.roots())],
+            lambda _, lanes, team: begin(self.file, lanes, team),
+            made,
+            rows=rows,
+            workers=workers,
+            fetchers=self.file.io.concurrency,
+            **options,
+        )
+
+    def rows(self) -> dict[int, Ranges]:
+        """What is read, by row group: half-open ranges within it. Looks for picked pages."""
+        return self._pick_pages().rows
+
     @property
     def code(self) -> str:
         """Python text that builds the selection again."""
@@ -208,7 +275,9 @@ class FileSelection:
     ) -> Iterator[_Part]:
         from pqlab.cpu import engine as cpu
 
-        _check_options(trace, workers, int96_unit, invalid_utf8)
+        check_read_options(
+            trace=trace, workers=workers, int96_unit=int96_unit, invalid_utf8=invalid_utf8
+        )
         file = self.file
         names = (leaf.column for leaf in file.metadata.leaves)
         with reading(trace, file.name, names) as recording:
@@ -235,56 +304,66 @@ class FileSelection:
     def _check_names(self) -> None:
         """Raise `SelectionError` if two root columns of one name are to go into a frame."""
         metadata = self.file.metadata
-        # The element of a root column stands at or before its leaves'; the next one's behind them.
-        starts = [root.element for root in metadata.schema.children]
-        roots: dict[str, tuple[int, int]] = {}
-        for leaf in self.narrowed.leaves:
-            node = metadata.leaves[leaf]
-            root = bisect_right(starts, node.element)
-            first, first_root = roots.setdefault(node.path[0], (leaf, root))
-            if first_root != root:
+        found: dict[str, int] = {}
+        for leaf, *_ in self.roots():
+            first = found.setdefault(metadata.leaves[leaf].path[0], leaf)
+            if first != leaf:
                 raise SelectionError(
-                    f"a frame cannot have two columns {node.path[0]!r}: they are leaf "
-                    f"columns {first} and {leaf}",
+                    f"a frame cannot have two columns {metadata.leaves[leaf].path[0]!r}: they are "
+                    f"leaf columns {first} and {leaf}",
                     hint="Select one of them by its ordinal, or read with to_arrow()",
                     file=self.file.name,
                 )
 
+    def roots(self) -> list[tuple[int, ...]]:
+        """The selected leaves of each root column."""
+        metadata = self.file.metadata
+        # The element of a root column stands at or before its leaves'; the next one's behind them.
+        starts = [root.element for root in metadata.schema.children]
+        leaves = self.narrowed.leaves
+        root_of = [bisect_right(starts, metadata.leaves[leaf].element) for leaf in leaves]
+        grouped = groupby(zip(root_of, leaves, strict=True), key=lambda pair: pair[0])
+        return [tuple(leaf for _, leaf in pairs) for _, pairs in grouped]
+
     def _resolve(self, *, walk: bool) -> tuple[Narrowed, ChunkPages]:
         """Read what is needed to know the pages; with it, picked pages become rows."""
-        file, narrowed = self.file, self.narrowed
-        store, metadata = file.page_store, file.metadata
-        if narrowed.pages:
-            picked = list(narrowed.pages)
-            store.table(picked, bounds=False)
-            with placed(file=file.name):
-                narrowed = pick_pages(metadata, narrowed, store.known(picked))
-        partial = partial_chunks(metadata, narrowed)
-        store.load_indexes(partial, bounds=False)
-        if walk:
-            for key in partial:
-                if walk_pays(metadata, key, narrowed.rows[key[0]], file.io):
-                    store.walk_until(key, narrowed.rows[key[0]][-1][1])
-        return narrowed, store.known(partial)
+        file, narrowed = self.file, self._pick_pages()
+        return narrowed, learn_pages(file.page_store, file.metadata, narrowed, file.io, walk=walk)
+
+    def _pick_pages(self) -> Narrowed:
+        """The picked pages as rows."""
+        narrowed, store = self.narrowed, self.file.page_store
+        if not narrowed.pages:
+            return narrowed
+        picked = list(narrowed.pages)
+        store.table(picked, bounds=False)
+        with placed(file=self.file.name):
+            return pick_pages(self.file.metadata, narrowed, store.known(picked))
 
 
-def _engine(asked_for: str) -> tuple[str, str]:
-    """The engine's name, and why it is that one."""
-    if asked_for not in _ENGINES:
-        raise EngineError(
-            f"there is no engine {asked_for!r}", hint=f"Take one of {', '.join(_ENGINES)}"
-        )
-    return _ENGINES[asked_for]
+def file_opener(
+    engine: Engine,
+    *,
+    workers: int | None,
+    trace: Trace | None,
+    int96_unit: Int96Unit,
+    invalid_utf8: InvalidUtf8,
+    for_polars: bool = True,
+) -> Callable[[ParquetFile, Sequence[tuple[int, ...]], Team], FileParts]:
+    """What opens a file for an iteration. Raises for an option that has no such value."""
+    from pqlab.stream.units import file_parts
 
-
-def _check_options(trace: object, workers: int | None, int96_unit: str, invalid_utf8: str) -> None:
-    if trace is not None and not isinstance(trace, Trace):
-        raise TypeError(f"trace is None or a pqlab.Trace to record into, not {trace!r}")
-    if workers is not None and workers < 1:
-        raise ValueError(f"workers is None or a number of threads, not {workers!r}")
-    for name, value, known in (
-        ("int96_unit", int96_unit, get_args(Int96Unit)),
-        ("invalid_utf8", invalid_utf8, get_args(InvalidUtf8)),
-    ):
-        if value not in known:
-            raise ValueError(f"{name} is one of {', '.join(known)}, not {value!r}")
+    engine_of(engine)
+    check_read_options(
+        trace=trace, workers=workers, int96_unit=int96_unit, invalid_utf8=invalid_utf8
+    )
+    into = trace if trace is not None else active_trace()
+    return lambda file, lanes, team: file_parts(
+        file,
+        lanes,
+        team,
+        into,
+        int96_unit=int96_unit,
+        invalid_utf8=invalid_utf8,
+        for_polars=for_polars,
+    )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from pqlab import text
 from pqlab.errors import placed
-from pqlab.file_selection import FileSelection, ReadOptions
+from pqlab.file_selection import FileSelection
 from pqlab.footer.metadata import FileMetaData, Present
 from pqlab.footer.schema import SchemaNode
 from pqlab.io.footer import Cache, load_metadata
@@ -20,6 +20,7 @@ from pqlab.plan.columns import find_leaf
 from pqlab.plan.picks import ordinals, to_ordinal
 from pqlab.plan.policy import IOPolicy
 from pqlab.plan.selection import Narrowed, Selection, find_row_group, narrow
+from pqlab.stream.options import ReadOptions
 
 if TYPE_CHECKING:
     import polars as pl
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from pqlab.overview.view import View
+    from pqlab.stream.iterator import Frames
 
 
 def open(  # noqa: A001  # as `pqlab.open`, which takes folders, too
@@ -294,6 +296,25 @@ class ParquetFile:
     def __arrow_c_schema__(self) -> object:
         """The schema of all columns, as of `FileSelection`."""
         return self.select().__arrow_c_schema__()
+
+    def iter_row_groups(
+        self,
+        columns: Any = None,
+        *,
+        row_groups: Any = None,
+        pages: Any = None,
+        rows: Any = None,
+        **options: Any,
+    ) -> Frames[Any]:
+        """`select(...).iter_row_groups(...)` in one call: it takes the arguments of both."""
+        selection = self.select(columns, row_groups=row_groups, pages=pages, rows=rows)
+        return selection.iter_row_groups(**options)
+
+    def iter_batches(
+        self, rows: int, columns: Any = None, *, row_groups: Any = None, **options: Any
+    ) -> Frames[Any]:
+        """`select(columns, row_groups=...).iter_batches(rows, ...)` in one call."""
+        return self.select(columns, row_groups=row_groups).iter_batches(rows, **options)
 
     def head(self, n: int = 10, **options: Unpack[ReadOptions]) -> pl.DataFrame:
         """The first `n` rows; only the pages that cover them are read. `options` as of `read`."""

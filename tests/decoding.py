@@ -26,6 +26,10 @@ class InMemory:
     def __init__(self, data: bytes) -> None:
         self.data = np.frombuffer(data, np.uint8)
 
+    @property
+    def pieces(self) -> list[tuple[int, np.ndarray]]:
+        return [(0, self.data)]
+
     def view(self, start: int, stop: int) -> np.ndarray:
         return self.data[start:stop]
 

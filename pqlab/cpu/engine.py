@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol, TypedDict, Unpack
 
 import numpy as np
 
@@ -30,35 +30,118 @@ class FetchedBytes(Protocol):
         ...
 
 
+class LocalBytes(NamedTuple):
+    """A file that native code reads the plan's requests of; recorded, from that id on."""
+
+    file: _native.File
+    first_request_id: int = 0
+
+
+class Team(NamedTuple):
+    """Threads that several reads share: no more than so many work on them at a time."""
+
+    native: _native.Team
+
+    @classmethod
+    def of(cls, workers: int | None = None) -> Team:
+        """A team of so many; None: of the CPUs that this process may use."""
+        return cls(_native.Team(workers or len(os.sched_getaffinity(0))))
+
+    @property
+    def workers(self) -> int:
+        """How many."""
+        return self.native.workers
+
+
+class Options(TypedDict, total=False):
+    """The keyword arguments of `begin`."""
+
+    verify_checksums: bool
+    invalid_utf8: InvalidUtf8
+    int96_unit: Int96Unit
+    for_polars: bool
+    limits: Limits
+    recorder: Recorder | None
+
+
+class Reading:
+    """A read under way: native threads work on it. Dropped, it is cancelled."""
+
+    def __init__(
+        self, job: _native.Job, plan: Plan, metadata: FileMetaData, recorder: Recorder | None
+    ) -> None:
+        self._job, self._plan, self._metadata = job, plan, metadata
+        self._recorder = recorder
+
+    @property
+    def job(self) -> _native.Job:
+        """The job: whether it is done, how far it is; to wait for it, or to cancel it."""
+        return self._job
+
+    def result(self) -> _native.Decoded:
+        """Wait, and take the columns, once. Raises as `read`."""
+        try:
+            decoded, events = self._job.result()
+        except PqlabError as error:
+            if self._recorder is not None:
+                self._recorder(self._job.events().view(EVENT))
+            raise _placed(error, self._metadata, self._plan.file) from None
+        if self._recorder is not None:
+            self._recorder(events.view(EVENT))
+        return decoded
+
+
 def read(
     plan: Plan,
     metadata: FileMetaData,
-    fetched: FetchedBytes,
+    source: FetchedBytes | LocalBytes,
     *,
     workers: int | None = None,
+    **options: Unpack[Options],
+) -> _native.Decoded:
+    """Decode the plan's pages into columns of `plan.num_rows` rows.
+
+    `workers`: threads (default: the CPUs that this process may use). `options` as of `begin`.
+
+    Raises `CorruptError`, `UnsupportedError`, `EncryptedError` and `LimitError` with file, row
+    group, column, page and offset; `SourceError` for bytes that do not come; KeyboardInterrupt
+    within a page.
+    """
+    return begin(plan, metadata, source, Team.of(workers), here=True, **options).result()
+
+
+def begin(
+    plan: Plan,
+    metadata: FileMetaData,
+    source: FetchedBytes | LocalBytes,
+    team: Team,
+    *,
+    here: bool = False,
     verify_checksums: bool = False,
     invalid_utf8: InvalidUtf8 = "error",
     int96_unit: Int96Unit = "ns",
     for_polars: bool = False,
     limits: Limits = DEFAULT_LIMITS,
     recorder: Recorder | None = None,
-) -> _native.Decoded:
-    """Decode the plan's pages into columns of `plan.num_rows` rows.
+) -> Reading:
+    """Begin to decode the plan's pages, as `read` does; reads begun earlier are served first.
 
-    `workers`: threads (default: the CPUs that this process may use). `verify_checksums`: pages
-    whose CRC-32 differs from their header's are corrupt. `invalid_utf8="binary"` gives text columns
-    as bytes, unchecked. `for_polars` refuses dates beyond its calendar. `recorder` takes the events
-    of all pages, an array of dtype `EVENT`.
-
-    Raises `CorruptError`, `UnsupportedError`, `EncryptedError` and `LimitError` with file, row
-    group, column, page and offset; KeyboardInterrupt within a page.
+    `here`: what is small is done at once, by the calling thread. `verify_checksums`: pages whose
+    CRC-32 differs from their header's are corrupt. `invalid_utf8="binary"` gives text columns as
+    bytes, unchecked. `for_polars` refuses dates beyond its calendar. `recorder` takes the events of
+    all pages, and of the requests of `LocalBytes`, an array of dtype `EVENT`.
     """
+    local = source if isinstance(source, LocalBytes) else None
     try:
-        decoded, events = _native.decode(
+        job = _native.decode(
             columns_of(metadata, plan.leaves, int96_unit, invalid_utf8).native,
             plan.tables.arrays,
-            fetched.buffers,
-            workers=workers or len(os.sched_getaffinity(0)),
+            () if isinstance(source, LocalBytes) else source.buffers,
+            np.array(plan.requests if local else (), np.int64).reshape(-1, 2),
+            local.file if local else None,
+            team.native,
+            first_request_id=local.first_request_id if local else 0,
+            here=here,
             verify_checksums=verify_checksums,
             trace=recorder is not None,
             is_compressed_is_wrong=left_is_compressed_false(metadata.created_by),
@@ -69,9 +152,7 @@ def read(
         )
     except PqlabError as error:
         raise _placed(error, metadata, plan.file) from None
-    if recorder is not None:
-        recorder(events.view(EVENT))
-    return decoded
+    return Reading(job, plan, metadata, recorder)
 
 
 def read_dictionary(

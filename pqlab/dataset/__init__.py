@@ -9,12 +9,12 @@ from typing import IO, TYPE_CHECKING, Any, Unpack, overload
 from pqlab import reader
 from pqlab.dataset.dataset import Dataset as Dataset, DatasetInfo as DatasetInfo
 from pqlab.dataset.selection import DatasetSelection as DatasetSelection
-from pqlab.file_selection import ReadOptions
 from pqlab.io.footer import Cache
 from pqlab.io.listing import is_many
 from pqlab.limits import Limits
 from pqlab.plan.policy import IOPolicy
 from pqlab.reader import ParquetFile
+from pqlab.stream.options import ReadOptions
 
 if TYPE_CHECKING:
     import polars as pl

@@ -13,7 +13,6 @@ from pqlab import reader, text
 from pqlab.dataset.parallel import each
 from pqlab.dataset.selection import DatasetSelection, Path, is_picked, leaves_of
 from pqlab.errors import SelectionError
-from pqlab.file_selection import ReadOptions
 from pqlab.io.footer import Cache, load_metadata
 from pqlab.io.listing import list_files
 from pqlab.io.source import open_source
@@ -24,6 +23,7 @@ from pqlab.plan.policy import IOPolicy
 from pqlab.plan.ranges import Ranges, intersect, union
 from pqlab.plan.selection import Selection
 from pqlab.reader import ParquetFile
+from pqlab.stream.options import ReadOptions
 
 if TYPE_CHECKING:
     import polars as pl
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pqlab.footer.merge import MergedSchema
     from pqlab.footer.schema import SchemaNode
     from pqlab.overview.view import View
+    from pqlab.stream.iterator import Frames
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -262,6 +263,36 @@ class Dataset:
     def __arrow_c_schema__(self) -> object:
         """The schema of all columns, as of `DatasetSelection`."""
         return self.select().__arrow_c_schema__()
+
+    def iter_row_groups(
+        self,
+        columns: Any = None,
+        *,
+        files: Any = None,
+        row_groups: Any = None,
+        pages: Any = None,
+        rows: Any = None,
+        include_file: bool = False,
+        include_row_index: bool = False,
+        **options: Any,
+    ) -> Frames[Any]:
+        """`select(...).iter_row_groups(...)` in one call: it takes the arguments of both."""
+        selection = self.select(
+            columns,
+            files=files,
+            row_groups=row_groups,
+            pages=pages,
+            rows=rows,
+            include_file=include_file,
+            include_row_index=include_row_index,
+        )
+        return selection.iter_row_groups(**options)
+
+    def iter_batches(
+        self, rows: int, columns: Any = None, *, files: Any = None, **options: Any
+    ) -> Frames[Any]:
+        """`select(columns, files=...).iter_batches(rows, ...)` in one call."""
+        return self.select(columns, files=files).iter_batches(rows, **options)
 
     def head(self, n: int = 10, **options: Unpack[ReadOptions]) -> pl.DataFrame:
         """The first `n` rows; only the pages that cover them are read."""

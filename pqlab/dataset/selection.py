@@ -4,24 +4,38 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 import numpy as np
 
 from pqlab import text
 from pqlab.dataset.parallel import each
 from pqlab.errors import SelectionError, UnsupportedError
-from pqlab.file_selection import Engine, FileSelection, ReadOptions
+from pqlab.file_selection import FileSelection, file_opener
 from pqlab.plan.plan import Plan
+from pqlab.plan.ranges import Ranges, length
 from pqlab.reader import ParquetFile
+from pqlab.stream.options import (
+    Engine,
+    Int96Unit,
+    InvalidUtf8,
+    IterateOptions,
+    ReadOptions,
+    To,
+)
+from pqlab.trace import Trace
 
 if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
     from pqlab.dataset.dataset import Dataset
+    from pqlab.native._native import Decoded
+    from pqlab.stream.iterator import Frames
+    from pqlab.stream.parts import Part
+    from pqlab.stream.units import FileParts
 
 Path = tuple[str, ...]  # of a leaf
 
@@ -102,6 +116,89 @@ class DatasetSelection:
         """The schema of the stream, from the footers alone."""
         return _arrow_schema(self._empty({})).__arrow_c_schema__()
 
+    @overload
+    def iter_row_groups(
+        self, *, to: Literal["polars"] = "polars", **options: Unpack[IterateOptions]
+    ) -> Frames[pl.DataFrame]: ...
+    @overload
+    def iter_row_groups(
+        self, *, to: Literal["arrow"], **options: Unpack[IterateOptions]
+    ) -> Frames[pa.Table]: ...
+    def iter_row_groups(
+        self, *, to: To = "polars", **options: Unpack[IterateOptions]
+    ) -> Frames[Any]:
+        """A frame per row group, file after file, as of `FileSelection.iter_row_groups`.
+
+        The next file's first pages are on their way before the last frames of the one before are
+        handed out. `shard` and `shuffle` are of the row groups of all files together.
+        """
+        return self._iterate(None, to, **options)
+
+    @overload
+    def iter_batches(
+        self, rows: int, *, to: Literal["polars"] = "polars", **options: Unpack[IterateOptions]
+    ) -> Frames[pl.DataFrame]: ...
+    @overload
+    def iter_batches(
+        self, rows: int, *, to: Literal["arrow"], **options: Unpack[IterateOptions]
+    ) -> Frames[pa.Table]: ...
+    def iter_batches(
+        self, rows: int, *, to: To = "polars", **options: Unpack[IterateOptions]
+    ) -> Frames[Any]:
+        """Frames of so many rows, across files; as of `FileSelection.iter_batches`."""
+        return self._iterate(rows, to, **options)
+
+    def _iterate(
+        self,
+        rows: int | None,
+        to: To,
+        *,
+        engine: Engine = "auto",
+        workers: int | None = None,
+        int96_unit: Int96Unit = "ns",
+        invalid_utf8: InvalidUtf8 = "error",
+        trace: Trace | None = None,
+        **options: Any,
+    ) -> Frames[Any]:
+        from pqlab.stream.forms import form
+        from pqlab.stream.stream import Picked, stream
+
+        choices: Any = {"int96_unit": int96_unit, "invalid_utf8": invalid_utf8}
+        begin = file_opener(engine, workers=workers, trace=trace, **choices)
+        base, empty = form(to), self._empty(choices)
+
+        def assemble(part: Part, file: FileParts, decoded: list[Decoded]) -> Any:
+            number, selection = self.parts[part.file]
+            frame = form("polars").assemble(part, file, decoded)
+            conformed = self._conform(
+                number,
+                selection.file,
+                frame,
+                height=part.num_rows,
+                rows=part.rows,
+                empty=empty,
+            )
+            return conformed if to == "polars" else conformed.to_arrow()
+
+        return stream(
+            [
+                Picked(selection.file.metadata, selection.rows(), self._lanes(selection))
+                for _, selection in self.parts
+            ],
+            lambda file, lanes, team: begin(self.parts[file][1].file, lanes, team),
+            base._replace(assemble=assemble),
+            rows=rows,
+            workers=workers,
+            fetchers=self.dataset.io.concurrency,
+            **options,
+        )
+
+    def _lanes(self, selection: FileSelection) -> list[tuple[int, ...]]:
+        """The leaves of the result's root columns in a file; none where it lacks one."""
+        leaves = selection.file.metadata.leaves
+        found = {leaves[root[0]].path[0]: root for root in selection.roots()}
+        return [found.get(name, ()) for name in self._roots]
+
     def _read_part(
         self, part: tuple[int, FileSelection], empty: pl.DataFrame, options: ReadOptions
     ) -> pl.DataFrame:
@@ -109,26 +206,47 @@ class DatasetSelection:
         import polars as pl
 
         number, selection = part
-        frame, plan = pl.DataFrame(), None
+        frame, rows = pl.DataFrame(), None
         if selection.narrowed.leaves:
             frame = selection.read(**options)
         if frame.is_empty() or "row_index" in self.extras:
             plan = selection.plan()
-        height = plan.num_rows if plan else frame.height
+            rows = dict(plan.row_groups)
+        height = frame.height if rows is None else sum(map(length, rows.values()))
+        return self._conform(
+            number, selection.file, frame, height=height, rows=rows or {}, empty=empty
+        )
+
+    def _conform(
+        self,
+        number: int,
+        file: ParquetFile,
+        frame: pl.DataFrame,
+        *,
+        height: int,
+        rows: Mapping[int, Ranges],
+        empty: pl.DataFrame,
+    ) -> pl.DataFrame:
+        """The columns of `empty` for rows of one file, of which the frame has the file's own.
+
+        `rows`: which these are, by row group; needed for `row_index` alone.
+        """
+        import polars as pl
+
         given = {column.name: column for column in frame}
         for key in self.keys:
             given[key] = self.dataset.partitions[key].new_from_index(number, height)
         if "file" in self.extras:
-            given["file"] = pl.Series("file", [selection.file.name]).new_from_index(0, height)
-        if plan and "row_index" in self.extras:
-            given["row_index"] = pl.Series("row_index", _row_index(selection.file, plan))
+            given["file"] = pl.Series("file", [file.name]).new_from_index(0, height)
+        if "row_index" in self.extras:
+            given["row_index"] = pl.Series("row_index", _row_index(file, rows))
         columns = []
         for wanted in empty:
             column = given.get(wanted.name)
             if column is None or column.dtype == pl.Null:
                 column = wanted.clear(height)
             if column.dtype != wanted.dtype:
-                raise _other_fields(column.name, selection.file.name)
+                raise _other_fields(column.name, file.name)
             columns.append(column)
         return pl.DataFrame(columns)
 
@@ -159,14 +277,13 @@ class DatasetSelection:
         return f"<{self.code}: {columns} of {files}>"
 
 
-def _row_index(file: ParquetFile, plan: Plan) -> np.ndarray:
-    """The positions in the file of the rows that are read."""
-    row_groups, ranges = plan.tables.row_groups, plan.tables.ranges
-    first_rows = file.metadata.row_groups.first_row[row_groups["row_group"]].astype(np.int64)
-    first_rows = first_rows.repeat(row_groups["num_ranges"])
+def _row_index(file: ParquetFile, rows: Mapping[int, Ranges]) -> np.ndarray:
+    """The positions in the file of rows that are read."""
+    first_rows = file.metadata.row_groups.first_row
     parts = [
-        np.arange(start, stop, dtype=np.int64) + first_row
-        for (start, stop), first_row in zip(ranges.tolist(), first_rows.tolist(), strict=True)
+        np.arange(start, stop, dtype=np.int64) + int(first_rows[row_group])
+        for row_group, ranges in rows.items()
+        for start, stop in ranges
     ]
     return np.concatenate([np.empty(0, np.int64), *parts])
 

@@ -13,6 +13,7 @@ from urllib.request import url2pathname
 
 from pqlab.errors import SourceChangedError, SourceError
 from pqlab.io.source import DIRECT, Bytes, Identity, Source, Transfer
+from pqlab.native import _native
 
 _COPY_THREADS = 2
 _CLOCK_REALTIME_COARSE = 5  # the clock that stamps files on Linux
@@ -85,6 +86,16 @@ class FileSource(Source):
             raise SourceError(
                 f"cannot read: {_reason(error)}", file=self.name, offset=start + done
             ) from error
+
+    def native_file(self) -> _native.File:
+        """A descriptor of its own, which stays open as long as native code has use for it."""
+        self._acquire()
+        try:
+            return _native.File(self._fd)
+        finally:
+            with self._lock:
+                self._readers -= 1
+                self._release()
 
     def check_unchanged(self) -> None:
         """Raise `SourceChangedError` if the path now leads to other content, or to none."""

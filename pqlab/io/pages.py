@@ -19,9 +19,10 @@ from pqlab.footer.raw import page_header
 from pqlab.io.fetch import read_recorded
 from pqlab.io.source import Bytes, Source
 from pqlab.limits import Limits
-from pqlab.plan.build import Pages, about_pages
+from pqlab.plan.build import ChunkPages, Pages, about_pages, partial_chunks
 from pqlab.plan.policy import IOPolicy
 from pqlab.plan.ranges import Range, Ranges, length
+from pqlab.plan.selection import Narrowed
 from pqlab.trace import Reason, active
 
 ChunkKey: TypeAlias = tuple[int, int]  # (row group, leaf)
@@ -218,3 +219,27 @@ def walk_pays(metadata: FileMetaData, key: ChunkKey, rows: Ranges, policy: IOPol
     read_pages = min(num_pages, len(rows) + num_pages * length(rows) // num_rows)
     saved_bytes = chunk_bytes * (num_pages - read_pages) // num_pages
     return walked_pages * (header_bytes + policy.gap_bytes) < saved_bytes
+
+
+def learn_pages(
+    store: PageStore,
+    metadata: FileMetaData,
+    narrowed: Narrowed,
+    policy: IOPolicy,
+    *,
+    walk: bool = True,
+) -> ChunkPages:
+    """The pages of chunks of which only some rows are wanted, as far as it pays to know them.
+
+    Page indexes are read; with `walk`, where there are none, page headers as far as that costs less
+    than it saves.
+    """
+    partial = partial_chunks(metadata, narrowed)
+    if not partial:
+        return {}
+    store.load_indexes(partial, bounds=False)
+    if walk:
+        for key in partial:
+            if walk_pays(metadata, key, narrowed.rows[key[0]], policy):
+                store.walk_until(key, narrowed.rows[key[0]][-1][1])
+    return store.known(partial)

@@ -113,6 +113,13 @@ class Source(ABC):
         policy = self.policy
         return min(num_requests, policy.concurrency, 1 + num_bytes // policy.bytes_per_thread)
 
+    def native_file(self) -> _native.File | None:
+        """The file for native code to read by itself; None: bytes come through `request` alone.
+
+        Raises `SourceError`, and `SourceChangedError` if it is no longer what was opened.
+        """
+        return None
+
     @abstractmethod
     def check_unchanged(self) -> None:
         """Raise `SourceChangedError` if the source is no longer what was opened."""

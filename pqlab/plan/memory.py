@@ -88,6 +88,22 @@ def estimate(metadata: FileMetaData, leaves: tuple[int, ...], tables: PlanTables
     return Estimate(int(low), int(low + lists + sizes.sum()), f"widths of values, {source}")
 
 
+def decoded_bytes(
+    metadata: FileMetaData, leaves: tuple[int, ...], row_groups: Sequence[int]
+) -> npt.NDArray[np.float64]:
+    """Decoded size of whole chunks, at most: a row per row group, a column per leaf."""
+    widths = metadata.kept(("widths", leaves), lambda: _widths(metadata, leaves))
+    first = np.array(row_groups, np.int64)[:, None] * metadata.num_leaves
+    rows = first + np.array(leaves, np.int64)
+    sizes: npt.NDArray[np.float64] = np.maximum(metadata.chunks.num_values[rows], 0) * (
+        widths.values + widths.lists
+    )
+    if widths.has_views is not None and len(row_groups):
+        behind = rows[:, widths.has_views]
+        sizes[:, widths.has_views] += _bytes_behind_views(metadata, behind)[0]
+    return sizes
+
+
 def _bytes_behind_views(
     metadata: FileMetaData, rows: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.float64], str]:

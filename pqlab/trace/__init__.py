@@ -13,6 +13,7 @@ from pqlab.trace.events import (
     Events as Events,
     Prefetch as Prefetch,
     Reason as Reason,
+    ServedRanges as ServedRanges,
     Stage as Stage,
     WindowChange as WindowChange,
     WindowReason as WindowReason,

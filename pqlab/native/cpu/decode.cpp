@@ -1,4 +1,5 @@
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
 
 #include <algorithm>
 #include <limits>
@@ -6,8 +7,8 @@
 #include "bindings.hpp"
 #include "crc32.hpp"
 #include "decode_bindings.hpp"
+#include "job.hpp"
 #include "read.hpp"
-#include "thread_pool.hpp"
 
 namespace nb = nanobind;
 
@@ -15,6 +16,7 @@ namespace pq {
 namespace {
 
 using Bytes = nb::ndarray<const u8, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Ranges = nb::ndarray<const i64, nb::shape<-1, 2>, nb::c_contig, nb::device::cpu>;
 using Array = nb::ndarray<nb::numpy, u8, nb::ndim<1>>;
 
 // An array that owns the buffer.
@@ -121,28 +123,6 @@ void add_chunks(const std::vector<PlannedRowGroup>& groups, const std::vector<Pl
   }
 }
 
-bool signal_pending() {
-  const nb::gil_scoped_acquire gil;
-  return PyErr_CheckSignals() != 0;
-}
-
-// Waits without the GIL; a signal's exception ends the read.
-void run(Work& work) {
-  constexpr i64 POLL_NS = 40'000'000;
-  bool interrupted = false;
-  {
-    const nb::gil_scoped_release release;
-    work.begin_here();
-    while (!work.wait(POLL_NS)) {
-      if (interrupted || !signal_pending()) continue;
-      interrupted = true;
-      work.cancel();
-    }
-  }
-  if (interrupted) throw nb::python_error();
-  work.rethrow();
-}
-
 // `tables`: row groups, chunks, runs and ranges, as plan.cuh lays them out. `buffers`: (start, the
 // file's bytes from there on), sorted.
 ReadSpec read_spec(const Columns& columns, const nb::tuple& tables, const nb::sequence& buffers) {
@@ -160,11 +140,46 @@ ReadSpec read_spec(const Columns& columns, const nb::tuple& tables, const nb::se
   return spec;
 }
 
-nb::tuple decode(const Columns& columns, const nb::tuple& tables, const nb::sequence& buffers,
-                 u32 workers, bool verify_checksums, bool trace, bool is_compressed_is_wrong,
-                 bool prefixes_reach_back, bool for_polars, i64 page_bytes, i64 read_bytes) {
+// What native code fetches itself, of `file`.
+void add_requests(const Ranges& requests, ReadSpec& spec) {
+  i64 before = 0;
+  for (u64 i = 0; i < requests.shape(0); ++i) {
+    const i64 start = requests(i, 0), stop = requests(i, 1);
+    if (start < before || stop < start) {
+      throw nb::value_error("requests must be sorted and disjoint");
+    }
+    before = stop;
+    spec.fetch.requests.push_back({start, stop, 0});
+  }
+  if (spec.fetch.requests.empty()) return;
+  if (spec.fetch.file == nullptr) throw nb::value_error("requests need a file");
+  std::vector<Wanted> wanted;
+  for (const ChunkSpec& chunk : spec.chunks) {
+    for (u32 i = chunk.first_run; i < chunk.first_run + chunk.num_runs; ++i) {
+      const FileRun& run = spec.runs[i];
+      wanted.push_back({run.offset, run.offset + static_cast<i64>(run.size), chunk.row_group,
+                        spec.columns()[chunk.column].leaf});
+    }
+  }
+  spec.fetch.lay_out(std::move(wanted));
+}
+
+// What Python has of them: nanobind's own pointers to what it shares need the GIL to be dropped.
+struct FileHandle {
+  std::shared_ptr<const File> file;
+};
+struct TeamHandle {
+  std::shared_ptr<Team> team;
+};
+
+std::unique_ptr<Job> decode(const Columns& columns, const nb::tuple& tables,
+                            const nb::sequence& buffers, const Ranges& requests,
+                            const FileHandle* file, const TeamHandle& team, i32 first_request_id,
+                            bool here, bool verify_checksums, bool trace,
+                            bool is_compressed_is_wrong, bool prefixes_reach_back, bool for_polars,
+                            i64 page_bytes, i64 read_bytes) {
   ReadSpec spec = read_spec(columns, tables, buffers);
-  spec.workers = std::clamp(workers, 1u, MAX_WORKERS);
+  spec.workers = team.team->workers;
   spec.verify_checksums = verify_checksums;
   spec.trace = trace;
   spec.is_compressed_is_wrong = is_compressed_is_wrong;
@@ -172,12 +187,25 @@ nb::tuple decode(const Columns& columns, const nb::tuple& tables, const nb::sequ
   spec.for_polars = for_polars;
   spec.max_page_bytes = page_bytes;
   spec.max_read_bytes = read_bytes;
-  const auto team = std::make_shared<Team>(spec.workers);
-  ReadWork state(std::move(spec));
-  run(*std::make_shared<Work>(team, [&](Phase& phase) { return state.next(phase); }));
-  Read& read = state.read();
-  return nb::make_tuple(take_decoded(read, read.spec.num_rows),
-                        trace ? array_of(read.events) : nb::none());
+  if (file != nullptr) spec.fetch.file = file->file;
+  spec.fetch.first_request_id = first_request_id;
+  add_requests(requests, spec);
+  auto job = std::make_unique<Job>(team.team, std::move(spec));
+  here ? job->begin_here() : job->submit();
+  return job;
+}
+
+// Of a job that is done, whatever came of it; None: it was not traced.
+nb::object events_of(Job& job) {
+  const Read& read = job.finished_or_failed();
+  return read.spec.trace ? array_of(read.events) : nb::none();
+}
+
+// Decoded, and the events.
+nb::tuple result_of(Job& job) {
+  Read& read = job.finished();
+  Decoded decoded = take_decoded(read, read.spec.num_rows);
+  return nb::make_tuple(std::move(decoded), events_of(job));
 }
 
 // `columns`: of one leaf. `data`: its dictionary page, which starts at `offset` in the file.
@@ -206,11 +234,27 @@ Decoded decode_dictionary_page(const Columns& columns, i32 row_group, i32 codec,
 }  // namespace
 
 void bind_decode(nb::module_& m) {
-  m.def("decode", &decode, nb::arg("columns"), nb::arg("tables"), nb::arg("buffers"), nb::kw_only(),
-        nb::arg("workers"), nb::arg("verify_checksums"), nb::arg("trace"),
+  nb::class_<FileHandle>(m, "File", "An open file; it has a descriptor of its own.")
+      .def(
+          "__init__",
+          [](FileHandle* self, int descriptor) {
+            new (self) FileHandle{std::make_shared<const File>(descriptor)};
+          },
+          nb::arg("descriptor"));
+  nb::class_<TeamHandle>(m, "Team", "Jobs that together take so many threads at a time.")
+      .def(
+          "__init__",
+          [](TeamHandle* self, u32 workers) {
+            new (self) TeamHandle{std::make_shared<Team>(workers)};
+          },
+          nb::arg("workers"))
+      .def_prop_ro("workers", [](const TeamHandle& self) { return self.team->workers; });
+  m.def("decode", &decode, nb::arg("columns"), nb::arg("tables"), nb::arg("buffers"),
+        nb::arg("requests"), nb::arg("file").none(), nb::arg("team"), nb::kw_only(),
+        nb::arg("first_request_id"), nb::arg("here"), nb::arg("verify_checksums"), nb::arg("trace"),
         nb::arg("is_compressed_is_wrong"), nb::arg("prefixes_reach_back"), nb::arg("for_polars"),
-        nb::arg("page_bytes"), nb::arg("read_bytes"),
-        "Decode the pages of one read: gives Decoded, and the events if traced.");
+        nb::arg("page_bytes"), nb::arg("read_bytes"), "Begin to decode the pages of one read.");
+  bind_job(m, &result_of, &events_of);
   m.def("decode_dictionary_page", &decode_dictionary_page, nb::arg("columns"), nb::arg("row_group"),
         nb::arg("codec"), nb::arg("data"), nb::arg("offset"), nb::kw_only(), nb::arg("page_bytes"),
         nb::arg("read_bytes"));

@@ -127,15 +127,15 @@ class Pool {
       ++busy_;
       busy_since_ns_ += start_ns;
       do_work(lock, *work, static_cast<i32>(number));
-      --busy_;
-      busy_since_ns_ -= start_ns;
-      busy_ns_ += now_ns() - start_ns;
-      leave(*work, number);
-      if (busy_ == 0) idle_.notify_all();
-      // Without the lock: this may be the last reference to all that was read.
+      leave(*work->team_, number);
+      // Without the lock, but busy: this may be the last reference to all that was read.
       lock.unlock();
       work.reset();
       lock.lock();
+      --busy_;
+      busy_since_ns_ -= start_ns;
+      busy_ns_ += now_ns() - start_ns;
+      if (busy_ == 0) idle_.notify_all();
     }
   }
 
@@ -148,10 +148,10 @@ class Pool {
     return static_cast<u32>(free - team.taken.begin());
   }
 
-  void leave(Work& work, u32 number) {
-    work.team_->taken[number] = false;
+  void leave(Team& team, u32 number) {
+    team.taken[number] = false;
     // A team that was full may have kept others from what they could do.
-    if (work.team_->active-- == work.team_->workers) wanted_.notify_one();
+    if (team.active-- == team.workers) wanted_.notify_one();
   }
 
   // Until there is nothing to do for this thread: tasks, and where they are the last of their

@@ -1,0 +1,53 @@
+"""The kinds of frames that are handed out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+
+from pqlab.assemble.arrow import to_frame, to_table
+from pqlab.errors import placed
+from pqlab.native._native import Decoded
+from pqlab.stream.iterator import Form
+from pqlab.stream.options import To, check_choice
+from pqlab.stream.parts import Part
+from pqlab.stream.units import FileParts
+
+
+def form(to: str) -> Form[Any]:
+    """The form of that name; ValueError if there is none."""
+    check_choice("to", to, To)
+    return _POLARS if to == "polars" else _ARROW
+
+
+def _frame(_: Part, __: FileParts, decoded: list[Decoded]) -> pl.DataFrame:
+    frames = [to_frame(each) for each in decoded]
+    if len(frames) == 1:
+        return frames[0]
+    return pl.DataFrame([column for frame in frames for column in frame])
+
+
+def _table(part: Part, file: FileParts, decoded: list[Decoded]) -> pa.Table:
+    with placed(file=file.file.name):
+        tables = [to_table(each) for each in decoded]
+    if not tables:
+        return pa.table({"": pa.nulls(part.num_rows)}).select([])
+    columns = [column for table in tables for column in table.columns]
+    fields = [field for table in tables for field in table.schema]
+    return (
+        tables[0] if len(tables) == 1 else pa.Table.from_arrays(columns, schema=pa.schema(fields))
+    )
+
+
+_POLARS = Form(
+    assemble=_frame,
+    cut=lambda frame, start, stop: frame.slice(start, stop - start),
+    join=lambda frames: pl.concat(frames, rechunk=False),
+)
+_ARROW = Form(
+    assemble=_table,
+    cut=lambda table, start, stop: table.slice(start, stop - start),
+    join=pa.concat_tables,
+)

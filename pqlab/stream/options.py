@@ -1,0 +1,80 @@
+"""The keyword arguments of reading and of iterating, and what they may be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, TypeAlias, TypedDict, get_args
+
+from pqlab.errors import EngineError
+from pqlab.trace import Trace
+
+Engine: TypeAlias = Literal["auto", "cpu"]
+Int96Unit: TypeAlias = Literal["ns", "us"]
+InvalidUtf8: TypeAlias = Literal["error", "binary"]
+Prefetch: TypeAlias = int | Literal["adaptive"]
+To: TypeAlias = Literal["polars", "arrow"]
+
+
+class ReadOptions(TypedDict, total=False):
+    """The keyword arguments of `FileSelection.read`."""
+
+    engine: Engine
+    workers: int | None
+    int96_unit: Int96Unit
+    invalid_utf8: InvalidUtf8
+    trace: Trace | None
+
+
+class IterateOptions(ReadOptions, total=False):
+    """The keyword arguments of `FileSelection.iter_row_groups` beside `to`."""
+
+    prefetch: Prefetch
+    memory_limit: int | None
+    shard: tuple[int, int] | None
+    shuffle: int | None
+    state: Mapping[str, Any] | None
+
+
+_ENGINES: dict[str, tuple[str, str]] = {
+    "auto": ("cpu", "auto takes the CPU, the one engine there is"),
+    "cpu": ("cpu", "asked for"),
+}
+
+
+def engine_of(engine: str) -> tuple[str, str]:
+    """The engine that is taken, and why. Raises `EngineError`."""
+    if engine not in _ENGINES:
+        raise EngineError(
+            f"there is no engine {engine!r}", hint=f"Take one of {', '.join(_ENGINES)}"
+        )
+    return _ENGINES[engine]
+
+
+def check_read_options(
+    *, trace: object, workers: int | None, int96_unit: str, invalid_utf8: str
+) -> None:
+    """Raise ValueError, or TypeError, for what an option cannot be."""
+    if trace is not None and not isinstance(trace, Trace):
+        raise TypeError(f"trace is None or a pqlab.Trace to record into, not {trace!r}")
+    if workers is not None and workers < 1:
+        raise ValueError(f"workers is None or a number of threads, not {workers!r}")
+    check_choice("int96_unit", int96_unit, Int96Unit)
+    check_choice("invalid_utf8", invalid_utf8, InvalidUtf8)
+
+
+def check_choice(name: str, value: object, choices: Any) -> None:
+    """Raise ValueError for what is none of a Literal's values."""
+    known = get_args(choices)
+    if value not in known:
+        raise ValueError(f"{name} is one of {', '.join(known)}, not {value!r}")
+
+
+def check_iterate_options(rows: int | None, prefetch: object, memory_limit: int | None) -> None:
+    """As `check_read_options`."""
+    if rows is not None and rows < 1:
+        raise ValueError(f"rows is how many rows a frame has, at least 1, not {rows!r}")
+    is_number = isinstance(prefetch, int) and not isinstance(prefetch, bool) and prefetch >= 0
+    if prefetch != "adaptive" and not is_number:
+        raise ValueError(f'prefetch is "adaptive" or a number of row groups, not {prefetch!r}')
+    if memory_limit is not None and memory_limit < 1:
+        raise ValueError(f"memory_limit is None or a number of bytes, not {memory_limit!r}")

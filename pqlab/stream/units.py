@@ -1,0 +1,200 @@
+"""Units: what is read of one lane for one part, under way."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING, Unpack
+
+from pqlab.cpu import engine
+from pqlab.cpu.engine import LocalBytes, Reading, Team
+from pqlab.errors import PqlabError
+from pqlab.io.fetch import fetch, served_ranges
+from pqlab.io.pages import learn_pages
+from pqlab.native._native import Decoded
+from pqlab.plan.build import build
+from pqlab.plan.plan import Plan
+from pqlab.plan.selection import Narrowed
+from pqlab.stream.parts import Part
+from pqlab.trace import Recording, Stage, Trace
+from pqlab.trace.recorder import timed
+
+if TYPE_CHECKING:
+    from pqlab.reader import ParquetFile
+
+
+class Unit:
+    """Under way from the moment it is made: natively, or once a thread has fetched its bytes."""
+
+    def __init__(self, begin: Callable[[], Reading], executor: ThreadPoolExecutor | None) -> None:
+        """`executor`: whose threads call `begin`; None: it does not wait for anything."""
+        self._lock = threading.Lock()
+        self._cancelled = False
+        self._reading: Reading | None = None
+        self._failed_ns = 0
+        self._future: Future[None] | None = None
+        if executor is None:
+            self._reading = begin()
+        else:
+            self._future = executor.submit(self._fetched, begin)
+
+    @property
+    def done(self) -> bool:
+        """Whether its result, or what ended it, is there."""
+        if self._reading is not None:
+            return self._reading.job.done
+        return self._future is not None and self._future.done()
+
+    @property
+    def done_ns(self) -> int:
+        """When it was done, of `time.perf_counter_ns`; 0: it is not."""
+        return self._reading.job.done_ns if self._reading is not None else self._failed_ns
+
+    def wait(self) -> None:
+        """Wait for it, whatever comes of it; a signal's exception ends that."""
+        if self._future is not None:
+            self._future.exception()
+        while self._reading is not None and not self._reading.job.wait(1 << 62):
+            pass
+
+    def urge(self) -> None:
+        """Have it served before all others."""
+        if self._reading is not None:
+            self._reading.job.urge()
+
+    def cancel(self) -> None:
+        """Take up nothing more of it."""
+        with self._lock:
+            self._cancelled = True
+            if self._reading is not None:
+                self._reading.job.cancel()
+        if self._future is not None:
+            self._future.cancel()
+
+    def progress(self) -> tuple[int, int, int]:
+        """Pages that are done, pages that there are (0: unknown), bytes of those that are done."""
+        return self._reading.job.progress if self._reading is not None else (0, 0, 0)
+
+    def result(self) -> Decoded:
+        """Wait, and take the columns, once. Raises what ended it early."""
+        if self._future is not None:
+            self._future.result()
+        assert self._reading is not None
+        return self._reading.result()
+
+    def _fetched(self, begin: Callable[[], Reading]) -> None:
+        if self._cancelled:
+            return
+        try:
+            reading = begin()
+        except BaseException:
+            self._failed_ns = time.perf_counter_ns()
+            raise
+        with self._lock:
+            self._reading = reading
+        self._cancel_late(reading)
+
+    def _cancel_late(self, reading: Reading) -> None:
+        # It may have been cancelled while its bytes were fetched.
+        if self._cancelled:
+            reading.job.cancel()
+
+
+class FileParts:
+    """A file from which parts are read. `lanes`: the leaves of each, in the order of the result."""
+
+    def __init__(
+        self,
+        file: ParquetFile,
+        lanes: Sequence[tuple[int, ...]],
+        team: Team,
+        options: engine.Options,
+        recording: Recording | None,
+    ) -> None:
+        self.file, self.lanes, self.recording = file, lanes, recording
+        self._team, self._options = team, options
+        self._local = file.source.native_file()
+
+    @property
+    def is_local(self) -> bool:
+        """Whether native code reads the file by itself."""
+        return self._local is not None
+
+    def ended(self) -> None:
+        """Nothing more is read: the recorded read ends."""
+        if self.recording is not None:
+            self.recording.ended()
+
+    def failed(self, error: BaseException) -> None:
+        """The recorded read ends with an error."""
+        if self.recording is not None:
+            self.recording.failed(error)
+
+    def begin(self, part: Part, lane: int, executor: ThreadPoolExecutor | None) -> Unit | None:
+        """Begin to read a lane of a part; None where the file has nothing of the lane."""
+        if not self.lanes[lane]:
+            return None
+        narrowed = Narrowed(self.lanes[lane], part.rows, {}, frozenset())
+        return Unit(lambda: self._begin(narrowed), None if self.is_local else executor)
+
+    def _begin(self, narrowed: Narrowed) -> Reading:
+        file, recording = self.file, self.recording
+        with timed(recording, Stage.PLAN):
+            pages = learn_pages(file.page_store, file.metadata, narrowed, file.io)
+            plan = build(
+                file.metadata,
+                narrowed,
+                pages,
+                file.io,
+                file=file.name,
+                limits=file.limits,
+            )
+        size = plan.memory_high_bytes
+        file.limits.check("read_bytes", size, "what is decoded", file=file.name)
+        return engine.begin(plan, file.metadata, self._bytes(plan), self._team, **self._options)
+
+    def _bytes(self, plan: Plan) -> engine.FetchedBytes | LocalBytes:
+        if self._local is None:
+            file = self.file
+            return fetch(file.source, plan.requests, plan.tables, file.io, self.recording)
+        if self.recording is None:
+            return LocalBytes(self._local)
+        ids = self.recording.request_ids(len(plan.requests))
+        self.recording.serve(served_ranges(plan.requests, plan.tables, ids))
+        return LocalBytes(self._local, ids.start)
+
+    def decoded(self, units: Sequence[Unit | None]) -> list[Decoded]:
+        """The columns of a part, lane by lane. Raises what ended one early.
+
+        `SourceChangedError` if the file changed before all bytes were there.
+        """
+        try:
+            decoded = [unit.result() for unit in units if unit is not None]
+        except PqlabError:
+            self.file.source.check_unchanged()  # explains what else looks like a corrupt page
+            raise
+        if self.is_local:
+            self.file.source.check_unchanged()
+        return decoded
+
+
+def file_parts(
+    file: ParquetFile,
+    lanes: Sequence[tuple[int, ...]],
+    team: Team,
+    trace: Trace | None,
+    **options: Unpack[engine.Options],
+) -> FileParts:
+    """The file, with what is said of it when it was opened; recorded, a read begins."""
+    recording = None
+    if trace is not None:
+        recording = trace.begin(file.name, [leaf.column for leaf in file.metadata.leaves])
+    given: engine.Options = {
+        **options,
+        "verify_checksums": file.verify_checksums,
+        "limits": file.limits,
+        "recorder": recording.add if recording is not None else None,
+    }
+    return FileParts(file, lanes, team, given, recording)
