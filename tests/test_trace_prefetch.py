@@ -127,6 +127,23 @@ def test_misses_name_page_stall_and_windows() -> None:
     assert trace.reads().select("misses", "stall_ns").row(0) == (2, 80)
 
 
+def test_a_miss_without_a_page_names_the_one_that_came_last() -> None:
+    trace = Trace()
+    trace.begin("f", COLUMNS).add(
+        events(
+            page(0, 0, 10, 90),
+            page(1, 0, 20, 60),
+            page(1, 1, 60, 99),
+            page(0, 1, 100, 130),  # of the part after
+            page(0, 0, 20, 98, row_group=1),
+            ask(50, 100, Prefetch.LATE),
+            ask(200, 210, Prefetch.LATE, row_group=7),
+        )
+    )
+    misses = trace.prefetch_misses().select("row_group", "column", "page")
+    assert misses.rows() == [(0, "b", 1), (7, None, None)]
+
+
 def test_recording_an_ask_times_it() -> None:
     trace = Trace()
     recording = trace.begin("f", COLUMNS)

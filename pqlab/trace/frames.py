@@ -10,7 +10,12 @@ import polars as pl
 
 from pqlab.footer.names import CODECS, ENCODINGS, name
 from pqlab.trace.events import ABSENT, MISSES, Prefetch, Reason, Stage, WindowReason
-from pqlab.trace.joins import Requested, prefetch_of_pages, requests_of_pages
+from pqlab.trace.joins import (
+    Requested,
+    prefetch_of_pages,
+    requests_of_pages,
+    with_last_pages,
+)
 from pqlab.trace.recorder import Read, Recorded
 
 # What `summary` adds up: column -> the stages in it.
@@ -137,12 +142,13 @@ def misses_frame(recorded: Recorded) -> pl.DataFrame:
     """As `Trace.prefetch_misses`."""
     missed = _is_wait(recorded) & np.isin(recorded.events["prefetch"], MISSES)
     part = recorded._replace(events=recorded.events[missed], read=recorded.read[missed])
-    events, read = part.events, part.read
-    number = _numbers(part)
+    lanes, read = part.events, part.read
+    events = with_last_pages(recorded, np.flatnonzero(missed))
+    number = _numbers(part._replace(events=events))
     stops_ns = events["start_ns"] + events["duration_ns"]
     before, after = [], []
     for lane, start_ns, stop_ns in zip(
-        zip(read.tolist(), events["leaf"].tolist(), strict=True),
+        zip(read.tolist(), lanes["leaf"].tolist(), strict=True),
         events["start_ns"].tolist(),
         stops_ns.tolist(),
         strict=True,

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pqlab.trace.events import NO_PAGE, Prefetch, Stage
+from pqlab.trace.events import NO_PAGE, Events, Prefetch, Stage
 from pqlab.trace.recorder import Recorded
 
 Rows = npt.NDArray[np.int64]  # ordinals of events
@@ -68,7 +68,7 @@ def prefetch_of_pages(recorded: Recorded, requested: Requested) -> npt.NDArray[n
     """
     events = recorded.events
     stated = np.ascontiguousarray(events["prefetch"])
-    pages = np.flatnonzero((events["page"] != NO_PAGE) & (events["stage"] != Stage.WAIT))
+    pages = np.flatnonzero((events["page"] != NO_PAGE) & _is_stage_of_page(recorded))
     asks = np.flatnonzero((events["stage"] == Stage.WAIT) & (stated != Prefetch.NONE))
     if not len(asks) or stated[pages].any():
         return stated
@@ -98,7 +98,32 @@ def prefetch_of_pages(recorded: Recorded, requested: Requested) -> npt.NDArray[n
     return told
 
 
+def with_last_pages(recorded: Recorded, waits: Rows) -> Events:
+    """These waits, with leaf and page, where no page is stated, of what came last before they end.
+
+    That is the page of the wait's row group whose last stage ended last.
+    """
+    found = recorded.events[waits]
+    pages = np.flatnonzero((recorded.events["page"] != NO_PAGE) & _is_stage_of_page(recorded))
+    stop_ns = (recorded.events["start_ns"] + recorded.events["duration_ns"])[pages]
+    pages = pages[np.lexsort((stop_ns, _row_group_keys(recorded, pages)))]
+    stop_ns = recorded.events["start_ns"][pages] + recorded.events["duration_ns"][pages]
+    keys = _row_group_keys(recorded, pages)
+    for wait, key in zip(found, _row_group_keys(recorded, waits), strict=True):
+        first, last = np.searchsorted(keys, key, "left"), np.searchsorted(keys, key, "right")
+        done_ns = wait["start_ns"] + wait["duration_ns"]
+        at = first + np.searchsorted(stop_ns[first:last], done_ns, "right") - 1
+        if wait["page"] == NO_PAGE and at >= first:
+            wait["leaf"], wait["page"] = recorded.events[["leaf", "page"]][pages[at]]
+    return found
+
+
 _PAGE = ("row_group", "leaf", "page")
+
+
+def _is_stage_of_page(recorded: Recorded) -> npt.NDArray[np.bool_]:
+    stages: npt.NDArray[np.bool_] = ~np.isin(recorded.events["stage"], (Stage.WAIT, Stage.FAILURE))
+    return stages
 
 
 def _row_group_keys(recorded: Recorded, rows: Rows) -> npt.NDArray[np.int64]:

@@ -188,8 +188,9 @@ class Trace:
         """A row per time the consumer of an iteration had to wait, by time.
 
         `kind`: `queue_empty` if the page that came last had not been begun, `late` if it was in
-        flight. `stall_ns` is what the consumer waited. The column's window, in pages, was
-        `window_before` when it asked and is `window_after` when it got the rows; null if unknown.
+        flight; `column` and `page` name it. `stall_ns` is what the consumer waited. The window, in
+        pages, was `window_before` when it asked and is `window_after` when it got the rows; null if
+        unknown.
         """
         from pqlab.trace.frames import misses_frame
 
