@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings, strategies as st
 from paged_files import NUM_ROW_GROUPS, NUM_ROWS, ROW_GROUP_ROWS, SCHEMA, VARIANTS, paged_file
@@ -124,3 +128,18 @@ def test_ten_rows_fetch_the_covering_pages_and_the_trace_shows_the_bytes(variant
         ("id", 0),
         ("text", 0),
     ]
+
+
+@pytest.mark.parametrize("page_bytes", [1_000, 40_000, 10_000_000])
+def test_first_rows_of_nested_pages_whose_headers_count_no_rows(
+    tmp_path: Path, page_bytes: int
+) -> None:
+    """A walk over headers stops after a page: where that one's last row is, none of them says."""
+    lists = [[{"text": f"number {row} {at}"} for at in range(row % 5)] for row in range(30_000)]
+    path = tmp_path / "nested.parquet"
+    table = pa.table({"list": lists})
+    pq.write_table(table, path, data_page_size=page_bytes, use_dictionary=False)
+    file = pqlab.open(path)
+    for rows in ((0, 1), (5, 70), (29_000, 30_000), (0, 30_000)):
+        expected = pl.DataFrame(table.slice(rows[0], rows[1] - rows[0]))
+        assert_frame_equal(file.read(rows=rows), expected)

@@ -14,6 +14,7 @@ from pqlab import text
 from pqlab.errors import CorruptError, SelectionError, UnsupportedError, placed
 from pqlab.footer.metadata import FileMetaData
 from pqlab.footer.page_headers import HEADER_WINDOW_BYTES
+from pqlab.footer.page_table import KNOWN_FROM_INDEX
 from pqlab.footer.writers import prefixes_reach_back
 from pqlab.limits import DEFAULT_LIMITS, Limits
 from pqlab.plan.chunks import chunk_ranges
@@ -72,8 +73,11 @@ def page_rows(pages: Pages, num_rows: int) -> PageRows | None:
     data = pages[pages["page"] >= 0]
     if not len(data):
         return None
-    if (data["first_row"] >= 0).all():
-        last = int(data["num_rows"][-1])
+    last = int(data["num_rows"][-1])
+    # An index has all pages. Of headers alone these may be the first few, and the first of them
+    # begins in row 0 wherever it ends.
+    is_whole = bool(data["known_from"][-1] & KNOWN_FROM_INDEX)
+    if (data["first_row"] >= 0).all() and (last >= 0 or is_whole):
         stop = num_rows if last < 0 else int(data["first_row"][-1]) + last
         bounds = np.append(data["first_row"], stop)
     elif (data["num_rows"] >= 0).all():
