@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, Unpack, overload
 
 from pqlab import text
@@ -13,6 +13,7 @@ from pqlab.errors import SelectionError, placed
 from pqlab.io.fetch import fetch_ahead
 from pqlab.io.pages import learn_pages
 from pqlab.plan.build import ChunkPages, build, pick_pages, split
+from pqlab.plan.parts import parts_of
 from pqlab.plan.plan import Plan
 from pqlab.plan.ranges import Ranges, length
 from pqlab.plan.selection import Narrowed, Selection
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 
 class _Part(NamedTuple):
-    decoded: Decoded
+    decoded: list[Decoded]  # of the same rows, columns side by side
     recording: Recording | None
 
 
@@ -48,7 +49,7 @@ _Assembled = TypeVar("_Assembled")
 
 
 def _assembled(
-    parts: Iterable[_Part], assemble: Callable[[Decoded], _Assembled]
+    parts: Iterable[_Part], assemble: Callable[[Sequence[Decoded]], _Assembled]
 ) -> list[_Assembled]:
     """Assemble part after part as they are decoded; recorded, each is an event."""
     made = []
@@ -74,7 +75,9 @@ class FileSelection:
         their page headers are read first, where `read` would do so. Raises what `read` raises for
         the selection.
         """
-        narrowed, pages = self._resolve(walk=walk)
+        return self._plan(*self._resolve(walk=walk), engine)
+
+    def _plan(self, narrowed: Narrowed, pages: ChunkPages, engine: Engine) -> Plan:
         name, reason = engine_of(engine)
         return build(
             self.file.metadata,
@@ -154,7 +157,10 @@ class FileSelection:
         """
         import pyarrow as pa
 
-        batches = (pa.record_batch(part.decoded) for part in self._decode(engine="auto"))
+        from pqlab.assemble.arrow import beside
+
+        parts = self._decode(engine="auto")
+        batches = (beside([pa.record_batch(d) for d in part.decoded]) for part in parts)
         reader = pa.RecordBatchReader.from_batches(self._arrow_schema, batches)
         return reader.__arrow_c_stream__(requested_schema)
 
@@ -282,24 +288,47 @@ class FileSelection:
         names = (leaf.column for leaf in file.metadata.leaves)
         with reading(trace, file.name, names) as recording:
             with timed(recording, Stage.PLAN):
-                plan = self.plan(engine=engine, walk=True)
-                parts = split(plan, file.io)
+                narrowed, pages = self._resolve(walk=True)
+                plan = self._plan(narrowed, pages, engine)
+                requests, parts = self._parts(plan, narrowed, pages)
             size, what = plan.memory_high_bytes, "what is decoded"
             file.limits.check("read_bytes", size, what, file=file.name)
-            for part, fetched in fetch_ahead(file.source, parts, file.io, recording):
-                decoded = cpu.read(
-                    part,
-                    file.metadata,
-                    fetched,
-                    verify_checksums=file.verify_checksums,
-                    limits=file.limits,
-                    recorder=recording.add if recording is not None else None,
-                    workers=workers,
-                    int96_unit=int96_unit,
-                    invalid_utf8=invalid_utf8,
-                    for_polars=for_polars,
-                )
+            all_parts = [part for beside in parts for part in beside]
+            fetched = fetch_ahead(file.source, requests, all_parts, file.io, recording)
+            for beside in parts:
+                decoded = [
+                    cpu.read(
+                        part,
+                        file.metadata,
+                        its_bytes,
+                        verify_checksums=file.verify_checksums,
+                        limits=file.limits,
+                        recorder=recording.add if recording is not None else None,
+                        workers=workers,
+                        int96_unit=int96_unit,
+                        invalid_utf8=invalid_utf8,
+                        for_polars=for_polars,
+                    )
+                    for part, its_bytes in islice(fetched, len(beside))
+                ]
                 yield _Part(decoded, recording)
+
+    def _parts(
+        self, plan: Plan, narrowed: Narrowed, pages: ChunkPages
+    ) -> tuple[Ranges, list[list[Plan]]]:
+        """The requests of a plan, and the parts in which it is decoded as their bytes come.
+
+        The parts of a list are of the same rows, columns side by side.
+        """
+        file, policy = self.file, self.file.io
+        windows = split(plan, policy)
+        requests = tuple(sorted(ends for window in windows for ends in window.requests))
+        if plan.wanted_bytes <= min(policy.part_bytes, policy.window_bytes):
+            return requests, [[plan]]
+        return requests, [
+            [build(file.metadata, part, pages, policy, file=file.name) for part in beside]
+            for beside in parts_of(file.metadata, narrowed, self.roots(), policy)
+        ]
 
     def _check_names(self) -> None:
         """Raise `SelectionError` if two root columns of one name are to go into a frame."""
@@ -336,6 +365,9 @@ class FileSelection:
         if not narrowed.pages:
             return narrowed
         picked = list(narrowed.pages)
+        # The other columns' indexes are needed next: they come with those of the picked ones.
+        others = {(group, leaf) for group, _ in picked for leaf in narrowed.leaves}
+        store.load_indexes({*picked, *others}, bounds=False)
         store.table(picked, bounds=False)
         with placed(file=self.file.name):
             return pick_pages(self.file.metadata, narrowed, store.known(picked))

@@ -249,7 +249,7 @@ class ParquetFile:
         data, offset = self.page_store.dictionary(key)
         with placed(file=self.name, row_group=key[0], page=-1):
             decoded = read_dictionary(self.metadata, *key, data, offset, limits=self.limits)
-            return to_frame(decoded).to_series()
+            return to_frame([decoded]).to_series()
 
     def page_header(self, row_group: int, column: Any, page: int) -> Any:
         """The raw thrift struct `PageHeader` of a data page, or of the dictionary page (-1).

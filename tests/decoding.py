@@ -166,7 +166,7 @@ def read_columns(
     """`options`: of `decode`. Of leaves that are columns by themselves."""
     metadata = metadata_of(data)
     with placed(file="memory"):
-        table = arrow.to_table(decode(data, leaves, rows, **options))
+        table = arrow.to_table([decode(data, leaves, rows, **options)])
     arrays = [column.chunk(0) for column in table.columns]
     picked = range(metadata.num_leaves) if leaves is None else leaves
     return [
@@ -176,8 +176,8 @@ def read_columns(
 
 def read_table(data: bytes, leaves: Sequence[int] | None = None, **options: Any) -> pa.Table:
     """`options`: of `decode`."""
-    return arrow.to_table(decode(data, leaves, **options))
+    return arrow.to_table([decode(data, leaves, **options)])
 
 
 def read_frame(data: bytes, leaves: Sequence[int] | None = None, **options: Any) -> pl.DataFrame:
-    return arrow.to_frame(decode(data, leaves, for_polars=True, **options))
+    return arrow.to_frame([decode(data, leaves, for_polars=True, **options)])

@@ -125,6 +125,7 @@ class RangeServer:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._socket.shutdown(socket.SHUT_RDWR)  # closing alone would let it accept one more
         self._socket.close()
         for connection in list(self._connections):
             connection.close()

@@ -12,7 +12,6 @@ import sqlite3
 import threading
 import time
 import zipfile
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -34,7 +33,7 @@ from pqlab.io import footer as footer_module
 from pqlab.io.footer import load_metadata
 from pqlab.io.local import FileSource
 from pqlab.io.memory import BytesSource
-from pqlab.io.source import ByteRange, Bytes
+from pqlab.io.source import ByteRange, Bytes, Transfer
 from pqlab.limits import Limits
 from pqlab.plan.policy import IOPolicy
 
@@ -48,9 +47,9 @@ class CountedSource(BytesSource):
         super().__init__(data)
         self.reads: list[ByteRange] = []
 
-    def read(self, ranges: Sequence[ByteRange]) -> list[Bytes]:
-        self.reads += ranges
-        return super().read(ranges)
+    def request(self, start: int, stop: int) -> tuple[Bytes, Transfer]:
+        self.reads.append((start, stop))
+        return super().request(start, stop)
 
 
 def parquet_bytes(table: pa.Table | None = None, **options: object) -> bytes:
@@ -233,12 +232,12 @@ def test_a_file_that_changes_between_the_two_reads() -> None:
     data = parquet_bytes(pa.table({f"column {i}": [i] for i in range(3000)}))
 
     class Changing(CountedSource):
-        def read(self, ranges: Sequence[ByteRange]) -> list[Bytes]:
-            [found] = super().read(ranges)
+        def request(self, start: int, stop: int) -> tuple[Bytes, Transfer]:
+            found, transfer = super().request(start, stop)
             if len(self.reads) == 2:
                 found = found.copy()
                 found[-100] ^= 1
-            return [found]
+            return found, transfer
 
     with pytest.raises(SourceChangedError, match="changed while"):
         load_metadata(Changing(data))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import polars as pl
 import pyarrow as pa
 
@@ -13,8 +16,15 @@ from pqlab.native._native import Decoded
 _SMALL_BYTES = 1 << 20
 
 
-def to_frame(decoded: Decoded) -> pl.DataFrame:
-    """The columns as a polars frame."""
+def to_frame(decoded: Sequence[Decoded]) -> pl.DataFrame:
+    """The columns, side by side, as a polars frame."""
+    frames = [_frame(each) for each in decoded]
+    if len(frames) == 1:
+        return frames[0]
+    return pl.DataFrame([column for frame in frames for column in frame])
+
+
+def _frame(decoded: Decoded) -> pl.DataFrame:
     if not decoded.num_columns:
         return pl.DataFrame()
     if decoded.nbytes <= _SMALL_BYTES:
@@ -23,11 +33,24 @@ def to_frame(decoded: Decoded) -> pl.DataFrame:
     return pl.DataFrame([pl.Series(column.name, column) for column in columns])
 
 
-def to_table(decoded: Decoded) -> pa.Table:
-    """The columns as a pyarrow table of `decoded.num_rows` rows.
+def to_table(decoded: Sequence[Decoded]) -> pa.Table:
+    """The columns, side by side, as a pyarrow table.
 
     Raises `UnsupportedError` for lists and structs nested deeper than pyarrow takes them (64).
     """
+    return beside([_table(each) for each in decoded])
+
+
+def beside(parts: Sequence[Any]) -> Any:
+    """Tables, or batches, of the same number of rows as one of all their columns."""
+    if len(parts) == 1:
+        return parts[0]
+    columns = [column for part in parts for column in part.columns]
+    fields = [field for part in parts for field in part.schema]
+    return type(parts[0]).from_arrays(columns, schema=pa.schema(fields))
+
+
+def _table(decoded: Decoded) -> pa.Table:
     try:
         return pa.table(decoded)
     except pa.ArrowInvalid as error:

@@ -5,21 +5,22 @@ from __future__ import annotations
 import threading
 import time
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from itertools import count, zip_longest
-from typing import TypeAlias
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache
+from itertools import count
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from pqlab.errors import SourceError
-from pqlab.io.source import Bytes, Source, padded_empty
+from pqlab.io.source import Bytes, Source, Transfer, padded_empty
+from pqlab.plan.coalesce import coalesce
 from pqlab.plan.plan import Plan
 from pqlab.plan.policy import IOPolicy
 from pqlab.plan.ranges import Range, Ranges, intersect, length, union
-from pqlab.plan.tables import PlanTables, Rows
-from pqlab.trace import SERVED, Reason, Recording, ServedRanges, Stage, blank_events
+from pqlab.plan.tables import RUN, PlanTables, Rows
+from pqlab.trace import SERVED, Attempt, Reason, Recording, ServedRanges, Stage, blank_events
 from pqlab.trace.recorder import active, timed
 
 
@@ -69,71 +70,150 @@ def fetch(
     The buffers take as many bytes as the requests. Recorded, every request is an event. Raises
     `SourceError`, and `SourceChangedError` if the source changed since it was opened.
     """
-    pieces = _pieces(requests, tables.runs)
-    buffers: dict[int, Bytes] = {}
-    for piece in pieces:
-        start, stop = piece[0][0], piece[-1][1]
-        # What one request fills is left to the source, which may have the bytes in memory.
-        buffers[start] = padded_empty(stop - start if len(piece) > 1 else 0)
-    tasks = [(piece[0][0], request, len(piece) > 1) for piece in pieces for request in piece]
-    times = np.zeros((len(tasks), 3), np.int64)
-    worker = _worker_numbers()
-
-    def run_task(number: int) -> None:
-        first, (start, stop), shared = tasks[number]
-        start_ns = time.perf_counter_ns()
-        if shared:
-            source.read_into(start, buffers[first][start - first : stop - first])
-        else:
-            buffers[first] = source.request(start, stop)[0]
-        times[number] = start_ns, time.perf_counter_ns() - start_ns, worker()
-
-    enough = 1 + length(requests) // policy.bytes_per_thread
-    _run_all(run_task, len(tasks), min(policy.concurrency, enough))
-    source.check_unchanged()
-    if recording is not None:
-        _record(recording, requests, _runs(tables), times)
-    return Fetched(buffers)
-
-
-def fetch_ahead(
-    source: Source, parts: Sequence[Plan], policy: IOPolicy, recording: Recording | None = None
-) -> Iterator[tuple[Plan, Fetched]]:
-    """Each part of a plan with its bytes; the next part is fetched while one is in use.
-
-    Recorded, every wait for bytes is an event. Raises as `fetch`.
-    """
-
-    def fetch_part(part: Plan) -> Fetched:
-        return fetch(source, part.requests, part.tables, policy, recording)
-
-    if len(parts) == 1:  # nothing to be ahead of: no thread
-        yield parts[0], _waited(lambda: fetch_part(parts[0]), recording)
-        return
-    pool = ThreadPoolExecutor(1, thread_name_prefix="pqlab-ahead")
-    try:
-        waiting = [pool.submit(fetch_part, parts[0])]
-        for part, following in zip_longest(parts, parts[1:]):
-            fetched = _waited(waiting.pop().result, recording)
-            if following is not None:
-                waiting.append(pool.submit(fetch_part, following))
-            yield part, fetched
-    finally:
-        # After an error or an interrupt nobody waits for what is still under way.
-        pool.shutdown(wait=False, cancel_futures=True)
-
-
-def _waited(wait: Callable[[], Fetched], recording: Recording | None) -> Fetched:
-    with timed(recording, Stage.WAIT) as cells:
-        fetched = wait()
-        cells["bytes_in"] = cells["bytes_out"] = fetched.nbytes
+    record = _recorder(recording, Reason.PAGES, lambda: _runs(tables))
+    [fetched] = _fetch_parts(source, requests, [tables.runs], policy, record)
     return fetched
 
 
-def _pieces(requests: Ranges, runs: Rows) -> list[list[Range]]:
+def fetch_ahead(
+    source: Source,
+    requests: Ranges,
+    parts: Sequence[Plan],
+    policy: IOPolicy,
+    recording: Recording | None = None,
+) -> Iterator[tuple[Plan, Fetched]]:
+    """Each part of a plan with its bytes, as soon as they are there.
+
+    `requests` cover all parts. They are made in their order, `policy.concurrency` at a time, up to
+    `policy.window_bytes` ahead of the part in use. Recorded, every request and every wait for bytes
+    is an event. Raises as `fetch`.
+    """
+
+    def all_runs() -> list[_Run]:
+        return sorted(run for part in parts for run in _runs(part.tables))
+
+    record = _recorder(recording, Reason.PAGES, all_runs)
+    runs = [part.tables.runs for part in parts]
+    fetching = _fetch_parts(source, requests, runs, policy, record)
+    try:
+        for part in parts:
+            with timed(recording, Stage.WAIT) as cells:
+                fetched = next(fetching)
+                cells["bytes_in"] = cells["bytes_out"] = fetched.nbytes
+            yield part, fetched
+    finally:
+        fetching.close()
+
+
+def _fetch_parts(
+    source: Source,
+    requests: Ranges,
+    parts: Sequence[Rows],
+    policy: IOPolicy,
+    record: _Record | None,
+) -> Generator[Fetched]:
+    """The bytes of the runs of each part. `record` is told which requests are done."""
+    pieces = [_Piece(piece) for piece in _pieces(requests, parts)]
+    starts = np.array([piece.start for piece in pieces], np.int64)
+    needs = [np.unique(np.searchsorted(starts, runs["start"], "right")).tolist() for runs in parts]
+    for number in (number for need in needs for number in need):
+        pieces[number - 1].users += 1
+    worker = _worker_numbers()
+    threads = min(
+        policy.concurrency, len(requests), 1 + length(requests) // policy.bytes_per_thread
+    )
+    pool = None
+    if threads > 1:
+        pool = ThreadPoolExecutor(threads, thread_name_prefix="pqlab-fetch")
+    held_bytes = begun = 0
+    try:
+        for need in needs:
+            last = max(need, default=0)
+            while begun < len(pieces) and (
+                begun < last or (pool and held_bytes + pieces[begun].size <= policy.window_bytes)
+            ):
+                held_bytes += pieces[begun].size
+                pieces[begun].begin(source, pool, worker)
+                begun += 1
+            mine = [pieces[number - 1] for number in need]
+            asked = [done for piece in mine for done in piece.take() if done.transfer.asked]
+            source.check_unchanged()
+            if record is not None and asked:
+                record(asked)
+            yield Fetched({piece.start: piece.buffer for piece in mine})
+            held_bytes -= sum(piece.release() for piece in mine)
+    finally:
+        if pool is not None:
+            # After an error or an interrupt what has not begun is dropped, and nobody waits for
+            # what is under way.
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+class _Request(NamedTuple):
+    """A request that is done."""
+
+    start: int
+    stop: int
+    start_ns: int
+    duration_ns: int
+    worker: int
+    transfer: Transfer
+
+
+_Record: TypeAlias = Callable[[Sequence[_Request]], None]
+
+
+class _Piece:
+    """Requests whose bytes stand together. `users`: parts that have not yet used them."""
+
+    def __init__(self, ranges: Sequence[Range]) -> None:
+        self._ranges = ranges
+        self.start, self.size = ranges[0][0], ranges[-1][1] - ranges[0][0]
+        self.buffer: Bytes = padded_empty(0)
+        self.users = 0
+        self._requests: list[Future[_Request] | _Request] = []
+
+    def begin(
+        self, source: Source, pool: ThreadPoolExecutor | None, worker: Callable[[], int]
+    ) -> None:
+        """Make the requests, by the threads of the pool if there is one."""
+        shared = len(self._ranges) > 1
+        if shared:
+            self.buffer = padded_empty(self.size)
+
+        def run(ends: Range) -> _Request:
+            start, stop = ends
+            start_ns = time.perf_counter_ns()
+            if shared:
+                part = self.buffer[start - self.start : stop - self.start]
+                transfer = source.read_into(start, part)
+            else:  # left to the source, which may have the bytes in memory
+                self.buffer, transfer = source.request(start, stop)
+            duration_ns = time.perf_counter_ns() - start_ns
+            return _Request(start, stop, start_ns, duration_ns, worker(), transfer)
+
+        for ends in self._ranges:
+            self._requests.append(run(ends) if pool is None else pool.submit(run, ends))
+
+    def take(self) -> list[_Request]:
+        """Wait for the bytes. The requests, for the first who asks."""
+        requests, self._requests = self._requests, []
+        return [one.result() if isinstance(one, Future) else one for one in requests]
+
+    def release(self) -> int:
+        """Note that a part has used them; the bytes that nobody needs any more."""
+        self.users -= 1
+        if self.users:
+            return 0
+        self.buffer = padded_empty(0)
+        return self.size
+
+
+def _pieces(requests: Ranges, parts: Sequence[Rows]) -> list[list[Range]]:
     """The requests, those together whose bytes one run needs in one piece."""
     if len(requests) < 2:
         return [[request] for request in requests]
+    runs = parts[0] if len(parts) == 1 else np.concatenate(parts)
     borders = np.array(requests, np.int64)[1:, 0]
     order = np.argsort(runs["start"], kind="stable")
     starts = runs["start"][order]
@@ -168,48 +248,44 @@ def _worker_numbers() -> Callable[[], int]:
     return number
 
 
-def _run_all(run: Callable[[int], None], num_tasks: int, concurrency: int) -> None:
-    workers = min(num_tasks, concurrency)
-    if workers <= 1:
-        for number in range(num_tasks):
-            run(number)
-        return
-    pool = ThreadPoolExecutor(workers, thread_name_prefix="pqlab-fetch")
-    try:
-        for done in [pool.submit(run, number) for number in range(num_tasks)]:
-            done.result()
-    finally:
-        # After an error or an interrupt what has not begun is dropped, the rest ends.
-        pool.shutdown(cancel_futures=True)
+def _recorder(
+    recording: Recording | None, reason: Reason, runs: Callable[[], Sequence[_Run]]
+) -> _Record | None:
+    """What records requests. `runs`: all that they are for, in order; taken when there are some."""
+    if recording is None:
+        return None
+    runs = cache(runs)
+    return lambda requests: _record(recording, reason, requests, runs())
 
 
 def _record(
-    recording: Recording,
-    requests: Ranges,
-    runs: Sequence[_Run],
-    times: npt.NDArray[np.int64],
+    recording: Recording, reason: Reason, requests: Sequence[_Request], runs: Sequence[_Run]
 ) -> None:
-    """An event per request, and what each was for."""
+    """An event per request, what each was for, and its attempts."""
     events = blank_events(len(requests))
-    events["stage"], events["reason"] = Stage.FETCH, Reason.PAGES
-    events["start_ns"], events["duration_ns"], events["worker"] = times.T
-    events["request_id"] = recording.request_ids(len(requests))
+    ids = recording.request_ids(len(requests))
+    events["stage"], events["reason"], events["request_id"] = Stage.FETCH, reason, ids
     starts = [start for start, *_ in runs]
     served: list[tuple[int, int, int, int, int]] = []
-    for event, (start, stop) in zip(events, requests, strict=True):
+    for event, request, request_id in zip(events, requests, ids, strict=True):
+        start, stop = request.start, request.stop
         first = max(bisect_right(starts, start) - 1, 0)
         inside = [run for run in runs[first : bisect_left(starts, stop)] if run[1] > start]
         wanted = intersect(union(run[:2] for run in inside), ((start, stop),))
-        event["offset"] = start
+        event["start_ns"], event["duration_ns"] = request.start_ns, request.duration_ns
+        event["worker"], event["offset"] = request.worker, start
         event["bytes_in"], event["bytes_out"] = stop - start, length(wanted)
         for place, cell in ((2, "row_group"), (3, "leaf")):
             values = {run[place] for run in inside}
             if len(values) == 1:
                 event[cell] = values.pop()
-        request_id = int(event["request_id"])
         served += [
             (max(start, run[0]), min(stop, run[1]), request_id, run[2], run[3]) for run in inside
         ]
+        transfer = request.transfer
+        recording.attempt(
+            *(Attempt(request_id, *attempt, transfer.copy_bytes) for attempt in transfer.attempts)
+        )
     recording.add(events)
     recording.serve(np.array(served, SERVED))
 
@@ -227,19 +303,39 @@ def served_ranges(requests: Ranges, tables: PlanTables, request_ids: range) -> S
 
 
 def read_recorded(
-    source: Source, ranges: Sequence[Range], reason: Reason, **place: int
+    source: Source,
+    ranges: Sequence[Range],
+    reason: Reason,
+    chunks: Sequence[tuple[int, int]] | None = None,
 ) -> list[Bytes]:
-    """`source.read`; where this thread records, one event: `place` is cells of `EVENT`."""
-    recording = active(source.name)
-    if recording is None:
-        return source.read(ranges)
+    """The bytes of each range, by as few requests as the source's policy suggests, all at once.
+
+    `chunks`: the (row group, leaf) of each range. Recorded where this thread records. Raises as
+    `fetch`.
+    """
+    policy = source.policy
+    requests = coalesce(ranges, policy, allowance_bytes=policy.footer_guess_bytes)
+    places = chunks if chunks is not None else [(-1, -1)] * len(ranges)
+    wanted = sorted((*ends, *place) for ends, place in zip(ranges, places, strict=True))
+    runs = np.zeros(len(ranges), RUN)
+    runs["start"], runs["stop"] = np.array(ranges, np.int64).reshape(-1, 2).T
+    record = _recorder(active(source.name), reason, lambda: wanted)
+    [fetched] = _fetch_parts(source, requests, [runs[runs["start"] < runs["stop"]]], policy, record)
+    return [
+        fetched.view(start, stop) if start < stop else padded_empty(0) for start, stop in ranges
+    ]
+
+
+def read_tail(source: Source) -> Bytes:
+    """The end of the source, as much as its policy guesses that a footer takes."""
     start_ns = time.perf_counter_ns()
-    buffers = source.read(ranges)
-    [request_id] = recording.request_ids(1)
-    leaf, row_group = place.get("leaf", -1), place.get("row_group", -1)
-    cells = {"offset": min((start for start, _ in ranges), default=-1), "request_id": request_id}
-    cells["bytes_in"] = cells["bytes_out"] = sum(map(len, buffers))
-    recording.event(Stage.FETCH, start_ns, reason=reason, **cells, **place)
-    served = [(start, stop, request_id, row_group, leaf) for start, stop in ranges]
-    recording.serve(np.array(served, SERVED))
-    return buffers
+    tail, transfer = source.read_tail(source.policy.footer_guess_bytes)
+    run = (source.size - len(tail), source.size, -1, -1)
+    record = _recorder(active(source.name), Reason.FOOTER, lambda: [run])
+    if record is not None:
+        start = source.size - len(tail)
+        begun_ns = transfer.attempts[0].start_ns if transfer.attempts else start_ns
+        ended_ns = transfer.attempts[-1].stop_ns if transfer.attempts else time.perf_counter_ns()
+        request = _Request(start, source.size, begun_ns, ended_ns - begun_ns, -1, transfer)
+        record([request])
+    return tail

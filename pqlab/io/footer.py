@@ -15,7 +15,7 @@ from pqlab import __version__
 from pqlab.errors import CorruptError, PqlabError, SourceChangedError, SourceError
 from pqlab.footer.metadata import FileMetaData, parse_file_metadata
 from pqlab.io import cache as disk
-from pqlab.io.fetch import read_recorded
+from pqlab.io.fetch import read_recorded, read_tail
 from pqlab.io.mapped import MappedArrays, MappedMetaData
 from pqlab.io.shared import Shared
 from pqlab.io.sniff import MAGIC, MIN_FILE_BYTES, SHOWN_BYTES, TRAILER_BYTES, not_parquet
@@ -65,7 +65,7 @@ def load_metadata(
     if cache is not None and not os.fspath(cache):
         raise ValueError('cache is "memory", "disk", a folder, or None; not an empty text')
     try:
-        tail = source.read_tail(source.policy.footer_guess_bytes)
+        tail = read_tail(source)
         start = _footer_start(source, tail, limits)
 
         def parse() -> FileMetaData:

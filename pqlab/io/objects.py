@@ -22,6 +22,7 @@ from pqlab.errors import SourceChangedError, SourceError
 from pqlab.io import failures
 from pqlab.io.failures import Failure, Kind
 from pqlab.io.source import (
+    AT_HAND,
     DIRECT,
     Attempt,
     Bytes,
@@ -119,7 +120,7 @@ class ObjectSource(Source):
         self._measured: list[tuple[float, float | None]] = []  # seconds of latency, bytes/s
         self._closed = False
         self._tail: Bytes = np.empty(0, np.uint8)
-        self.opening: Transfer = self._open(self.policy.footer_guess_bytes)
+        self._opening = self._open(self.policy.footer_guess_bytes)
         assert self._known is not None
         self.size = self._known.size
         self.identity = self._known.identity(name, has_secrets=has_secrets)
@@ -140,20 +141,19 @@ class ObjectSource(Source):
             min(latency for latency, _ in measured), max(speeds, default=presumed)
         )
 
-    def read_tail(self, num_bytes: int) -> Bytes:
-        """The last bytes of the file, all of a shorter one."""
-        start = max(0, self.size - num_bytes)
-        [tail] = self.read([(start, self.size)])
+    def read_tail(self, num_bytes: int) -> tuple[Bytes, Transfer]:
+        """The last bytes of the file, all of a shorter one; those that opening it has fetched."""
+        tail, transfer = self.request(max(0, self.size - num_bytes), self.size)
         if not self._hold:
             self._tail = np.empty(0, np.uint8)
-        return tail
+        return tail, self._opening if transfer is AT_HAND else transfer
 
     def request(self, start: int, stop: int) -> tuple[Bytes, Transfer]:
         """The bytes [start, stop), as of `Source.request`; those of the opening are not copied."""
         self._check_range(start, stop)
         first = self.size - len(self._tail)
         if start >= first and not self._closed:
-            return self._tail[start - first : stop - first], DIRECT
+            return self._tail[start - first : stop - first], AT_HAND
         return super().request(start, stop)
 
     def check_unchanged(self) -> None:

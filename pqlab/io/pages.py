@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice, pairwise
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from pqlab.errors import CorruptError, SelectionError, placed
 from pqlab.footer.metadata import FileMetaData, Present
-from pqlab.footer.page_headers import HEADER_WINDOW_BYTES, drive, pages_from_headers, reaches
-from pqlab.footer.page_index import index_ranges, pages_from_index
+from pqlab.footer.page_headers import HEADER_WINDOW_BYTES, Walk, pages_from_headers, reaches
+from pqlab.footer.page_index import IndexRanges, index_ranges, pages_from_index
 from pqlab.footer.page_merge import concat, merge
 from pqlab.footer.page_table import PageTable
 from pqlab.footer.raw import page_header
@@ -70,10 +70,14 @@ class PageStore:
         """
         with self._lock, placed(file=self._source.name):
             self.load_indexes(keys, bounds=bounds)
-            for key in keys:
-                known = self._known.get(key)
-                if known is None or not known.is_whole or (headers and not known.has_headers):
-                    self._walk(key)
+            known = {key: self._known.get(key) for key in keys}
+            self._walk(
+                {
+                    key: None
+                    for key, of in known.items()
+                    if of is None or not of.is_whole or (headers and not of.has_headers)
+                }
+            )
             return concat([self._known[key].table for key in keys])
 
     def whole_tables(self) -> list[PageTable]:
@@ -94,7 +98,7 @@ class PageStore:
                 raise SelectionError("the chunk has no dictionary page")
             offset = int(found["offset"][0])
             span = offset, offset + int(found["total_bytes"][0])
-            return self._read(span, Reason.DICTIONARY, *key), offset
+            return self._read(span, Reason.DICTIONARY, key), offset
 
     def load_indexes(self, keys: Iterable[ChunkKey], *, bounds: bool = True) -> None:
         """Read the page index of those chunks that have one and whose pages are not yet known.
@@ -103,8 +107,8 @@ class PageStore:
         """
         with self._lock, placed(file=self._source.name):
             missing = [key for key in keys if self._lacks_index(key, bounds=bounds)]
-            for leaves, row_groups in _rectangles(missing):
-                self._load_rectangle(row_groups, leaves, bounds=bounds)
+            if missing:
+                self._load_indexes(missing, bounds=bounds)
 
     def header(self, key: ChunkKey, page: int) -> Any:
         """The raw thrift struct `PageHeader` of a page; -1 is the dictionary page.
@@ -126,19 +130,24 @@ class PageStore:
         size = min(HEADER_WINDOW_BYTES, most)
         while True:
             try:
-                header = self._read((offset, offset + size), Reason.PAGE_HEADERS, *key)
+                header = self._read((offset, offset + size), Reason.PAGE_HEADERS, key)
                 return page_header(header.data, offset=offset)[0]
             except CorruptError:
                 if size == most:
                     raise
                 size = min(8 * size, most)
 
-    def walk_until(self, key: ChunkKey, row: int) -> None:
-        """Walk the chunk's page headers until the pages before `row` of its row group are known."""
+    def walk_until(self, rows: Mapping[ChunkKey, int]) -> None:
+        """Walk chunks' page headers until the pages before a row of the row group are known."""
         with self._lock, placed(file=self._source.name):
-            known = self._known.get(key)
-            if known is None or not (known.is_whole or reaches(known.table.pages, row)):
-                self._walk(key, row)
+            known = {key: self._known.get(key) for key in rows}
+            self._walk(
+                {
+                    key: rows[key]
+                    for key, of in known.items()
+                    if of is None or not (of.is_whole or reaches(of.table.pages, rows[key]))
+                }
+            )
 
     def _lacks_index(self, key: ChunkKey, *, bounds: bool) -> bool:
         known = self._known.get(key)
@@ -148,11 +157,20 @@ class PageStore:
         has_index = int(self._metadata.chunks.present[row]) & Present.OFFSET_INDEX
         return bool(has_index) and row not in self._unindexed
 
-    def _load_rectangle(self, row_groups: list[int], leaves: list[int], *, bounds: bool) -> None:
-        wanted = index_ranges(
-            self._metadata, row_groups, leaves, column_index=bounds, limits=self._limits
-        )
-        buffers = self._fetch(wanted.ranges, Reason.PAGE_INDEX)
+    def _load_indexes(self, keys: list[ChunkKey], *, bounds: bool) -> None:
+        """Fetch the indexes of all the chunks at once."""
+        wanted = [
+            index_ranges(
+                self._metadata, row_groups, leaves, column_index=bounds, limits=self._limits
+            )
+            for leaves, row_groups in _rectangles(keys)
+        ]
+        ranges = [ends for index in wanted for ends in index.ranges]
+        buffers = iter(self._fetch(ranges, Reason.PAGE_INDEX))
+        for index in wanted:
+            self._learn(index, list(islice(buffers, len(index.ranges))), bounds=bounds)
+
+    def _learn(self, wanted: IndexRanges, buffers: list[Bytes], *, bounds: bool) -> None:
         table, unindexed = pages_from_index(self._metadata, wanted, buffers, limits=self._limits)
         self._unindexed.update(unindexed.tolist())
         self._warnings.update(dict.fromkeys(table.warnings))
@@ -168,29 +186,56 @@ class PageStore:
                 continue
             self._known[key] = _Known(chunk, bounds, has_headers=False, is_whole=True)
 
-    def _walk(self, key: ChunkKey, until_row: int | None = None) -> None:
-        walk = pages_from_headers(self._metadata, *key, limits=self._limits, until_row=until_row)
-        headers = drive(
-            walk, lambda start, stop: self._read((start, stop), Reason.PAGE_HEADERS, *key)
-        )
-        self._warnings.update(dict.fromkeys(headers.warnings))
-        known = self._known.get(key)
-        if known is not None and not known.has_headers:
-            headers = merge(known.table, headers)
-        self._known[key] = _Known(
-            headers, has_bounds=True, has_headers=True, is_whole=until_row is None
-        )
+    def _walk(self, rows: Mapping[ChunkKey, int | None]) -> None:
+        """Walk chunks, each until its row if there is one, as many at once as memory allows."""
+        policy = self._source.policy
+        at_once = max(1, policy.window_bytes // policy.walk_bytes)
+        keys = list(rows)
+        for first in range(0, len(keys), at_once):
+            walks = {
+                key: pages_from_headers(
+                    self._metadata,
+                    *key,
+                    limits=self._limits,
+                    window_bytes=policy.walk_bytes,
+                    until_row=rows[key],
+                )
+                for key in keys[first : first + at_once]
+            }
+            for key, headers in self._driven(walks):
+                self._warnings.update(dict.fromkeys(headers.warnings))
+                known, table = self._known.get(key), headers
+                if known is not None and not known.has_headers:
+                    table = merge(known.table, headers)
+                self._known[key] = _Known(
+                    table, has_bounds=True, has_headers=True, is_whole=rows[key] is None
+                )
 
-    def _read(self, span: Range, reason: Reason, row_group: int, leaf: int) -> Bytes:
-        return self._fetch([span], reason, row_group=row_group, leaf=leaf)[0]
+    def _driven(self, walks: Mapping[ChunkKey, Walk]) -> Iterator[tuple[ChunkKey, PageTable]]:
+        """Run walks to their ends: what each wants next is fetched for all of them together."""
+        buffers: dict[ChunkKey, Bytes | None] = dict.fromkeys(walks)
+        while buffers:
+            wanted: dict[ChunkKey, Range] = {}
+            for key, buffer in buffers.items():
+                try:
+                    # Nothing can be sent to a walk that has not begun.
+                    wanted[key] = next(walks[key]) if buffer is None else walks[key].send(buffer)
+                except StopIteration as finished:
+                    yield key, finished.value
+            ranges = list(wanted.values())
+            came = self._fetch(ranges, Reason.PAGE_HEADERS, list(wanted))
+            buffers = dict(zip(wanted, came, strict=True))
 
-    def _fetch(self, ranges: Sequence[Range], reason: Reason, **place: int) -> list[Bytes]:
+    def _read(self, span: Range, reason: Reason, key: ChunkKey) -> Bytes:
+        return self._fetch([span], reason, [key])[0]
+
+    def _fetch(
+        self, ranges: Sequence[Range], reason: Reason, keys: Sequence[ChunkKey] | None = None
+    ) -> list[Bytes]:
         recording = active(self._source.name)
         if recording is not None:
             recording.name_columns(lambda: [leaf.column for leaf in self._metadata.leaves])
-        buffers = read_recorded(self._source, ranges, reason, **place)
-        self._source.check_unchanged()
-        return buffers
+        return read_recorded(self._source, ranges, reason, keys)
 
 
 def _rectangles(keys: list[ChunkKey]) -> list[tuple[list[int], list[int]]]:
@@ -239,7 +284,11 @@ def learn_pages(
         return {}
     store.load_indexes(partial, bounds=False)
     if walk:
-        for key in partial:
-            if walk_pays(metadata, key, narrowed.rows[key[0]], policy):
-                store.walk_until(key, narrowed.rows[key[0]][-1][1])
+        store.walk_until(
+            {
+                key: narrowed.rows[key[0]][-1][1]
+                for key in partial
+                if walk_pays(metadata, key, narrowed.rows[key[0]], policy)
+            }
+        )
     return store.known(partial)

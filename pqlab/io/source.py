@@ -61,14 +61,17 @@ class Attempt(NamedTuple):
 class Transfer(NamedTuple):
     """How a request went. `attempts`: none where a source cannot fail and be asked again.
 
-    `copy_bytes`: the size of the buffer that the bytes were copied through; 0 for none.
+    `copy_bytes`: the size of the buffer that the bytes were copied through; 0 for none. `asked`:
+    False where the bytes were at hand, and nobody was asked for them.
     """
 
     attempts: tuple[Attempt, ...] = ()
     copy_bytes: int = 0
+    asked: bool = True
 
 
 DIRECT = Transfer()
+AT_HAND = Transfer(asked=False)
 
 
 class Source(ABC):
@@ -104,9 +107,9 @@ class Source(ABC):
         self._check_range(start, start + len(buffer))
         return self._fill(start, buffer)
 
-    def read_tail(self, num_bytes: int) -> Bytes:
+    def read_tail(self, num_bytes: int) -> tuple[Bytes, Transfer]:
         """The last bytes of the source, all of a shorter one; padded, and raises, as `read`."""
-        return self.read([(max(0, self.size - num_bytes), self.size)])[0]
+        return self.request(max(0, self.size - num_bytes), self.size)
 
     def workers(self, num_requests: int, num_bytes: int) -> int:
         """How many threads are worth having for so many requests of so many bytes in all."""

@@ -23,22 +23,14 @@ def form(to: str) -> Form[Any]:
 
 
 def _frame(_: Part, __: FileParts, decoded: list[Decoded]) -> pl.DataFrame:
-    frames = [to_frame(each) for each in decoded]
-    if len(frames) == 1:
-        return frames[0]
-    return pl.DataFrame([column for frame in frames for column in frame])
+    return to_frame(decoded)
 
 
 def _table(part: Part, file: FileParts, decoded: list[Decoded]) -> pa.Table:
-    with placed(file=file.file.name):
-        tables = [to_table(each) for each in decoded]
-    if not tables:
+    if not decoded:
         return pa.table({"": pa.nulls(part.num_rows)}).select([])
-    columns = [column for table in tables for column in table.columns]
-    fields = [field for table in tables for field in table.schema]
-    return (
-        tables[0] if len(tables) == 1 else pa.Table.from_arrays(columns, schema=pa.schema(fields))
-    )
+    with placed(file=file.file.name):
+        return to_table(decoded)
 
 
 _POLARS = Form(

@@ -158,6 +158,7 @@ class Attempt(NamedTuple):
     stop_ns: int
     received_bytes: int
     error: str | None  # None: it gave all bytes
+    copy_bytes: int = 0  # the buffer that the bytes were copied through; 0: none
 
 
 class WindowChange(NamedTuple):

@@ -229,6 +229,9 @@ def requests_frame(recorded: Recorded) -> pl.DataFrame:
             pl.Series("transfer_ns", transfer, pl.Int64),
             pl.Series("attempts", [len(tries.get(one, ())) or None for one in ids], pl.Int64),
             pl.Series("errors", errors, pl.List(pl.String)),
+            pl.Series(
+                "copy_bytes", [0 if one is None else one.copy_bytes for one in last], pl.Int64
+            ),
             number("worker"),
         ]
     )

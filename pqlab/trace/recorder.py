@@ -211,7 +211,8 @@ class Trace:
 
         `ranges`: what it served, half-open, within the request's `start` to `stop` bytes of the
         file. `wasted_bytes` were fetched and not wanted. `first_byte_ns` and `transfer_ns` part
-        the last attempt at its first byte, null where the source does not tell.
+        the last attempt at its first byte, null where the source does not tell. `copy_bytes`: the
+        size of the buffer that a client library's bytes were copied through, 0 where none was.
         """
         from pqlab.trace.frames import requests_frame
 
