@@ -332,6 +332,9 @@ class FileSelection:
 
     def _check_names(self) -> None:
         """Raise `SelectionError` if two root columns of one name are to go into a frame."""
+        self.file.metadata.kept(("unique names", self.narrowed.leaves), self._compare_names)
+
+    def _compare_names(self) -> bool:
         metadata = self.file.metadata
         found: dict[str, int] = {}
         for leaf, *_ in self.roots():
@@ -343,6 +346,7 @@ class FileSelection:
                     hint="Select one of them by its ordinal, or read with to_arrow()",
                     file=self.file.name,
                 )
+        return True
 
     def roots(self) -> list[tuple[int, ...]]:
         """The selected leaves of each root column."""

@@ -174,6 +174,11 @@ class FileMetaData:
         """One row per column chunk."""
         return _table(ChunkTable, "chunks.", self._arrays, self.num_row_groups * self.num_leaves)
 
+    @property
+    def num_chunks(self) -> int:
+        """Column chunks, the rows of `chunks`."""
+        return self.num_row_groups * self.num_leaves
+
     def kept(self, key: Hashable, make: Callable[[], Kept]) -> Kept:
         """What `make` gives for the key, made once for this file; the oldest of many are let go."""
         found: Kept | None = self._kept.get(key)

@@ -17,7 +17,7 @@ from pqlab.footer.page_headers import HEADER_WINDOW_BYTES
 from pqlab.footer.page_table import KNOWN_FROM_INDEX
 from pqlab.footer.writers import prefixes_reach_back
 from pqlab.limits import DEFAULT_LIMITS, Limits
-from pqlab.plan.chunks import chunk_ranges
+from pqlab.plan.chunks import whole_chunks
 from pqlab.plan.coalesce import coalesce_arrays
 from pqlab.plan.memory import DELTA_BYTE_ARRAY, estimate
 from pqlab.plan.picks import ordinals
@@ -26,7 +26,6 @@ from pqlab.plan.policy import IOPolicy
 from pqlab.plan.ranges import Range, Ranges, intersect, length, union
 from pqlab.plan.selection import Narrowed
 from pqlab.plan.tables import (
-    CHUNK,
     IS_RESOLVED,
     ROW_GROUP,
     ROW_RANGE,
@@ -174,7 +173,7 @@ def build(
     return Plan(
         file=file,
         leaves=narrowed.leaves,
-        columns=tuple(metadata.leaves[leaf].column for leaf in narrowed.leaves),
+        columns=_columns(metadata, narrowed.leaves),
         tables=tables,
         requests=requests,
         wanted_bytes=wanted_bytes,
@@ -187,6 +186,12 @@ def build(
         engine=engine,
         engine_reason=engine_reason,
         warnings=tuple(warnings),
+    )
+
+
+def _columns(metadata: FileMetaData, leaves: tuple[int, ...]) -> tuple[str, ...]:
+    return metadata.kept(
+        ("column names", leaves), lambda: tuple(metadata.leaves[leaf].column for leaf in leaves)
     )
 
 
@@ -217,27 +222,20 @@ def _part(plan: Plan, tables: PlanTables, policy: IOPolicy) -> Plan:
 
 def _tables(metadata: FileMetaData, narrowed: Narrowed, pages: ChunkPages) -> PlanTables:
     row_groups, ranges = _row_groups(metadata, narrowed)
-    groups = np.repeat(row_groups["row_group"].astype(np.int64), len(narrowed.leaves))
-    leaves = np.tile(np.array(narrowed.leaves, np.int64), len(row_groups))
-    rows = groups * metadata.num_leaves + leaves
-    chunks = np.zeros(len(rows), CHUNK)
-    chunks["row_group"], chunks["leaf"] = groups, leaves
-    chunks["num_values"] = metadata.chunks.num_values[rows]
-    chunks["codec"] = metadata.chunks.codec[rows]
-    start, stop = chunk_ranges(metadata, rows)
-    runs = np.zeros(len(rows), RUN)
-    runs["start"], runs["stop"] = start, stop
-    counts = metadata.chunks.num_data_pages[rows]
-    runs["num_pages"] = np.where(counts == 0, -1, counts)
-    runs["num_rows"] = -1
-    chunks["num_runs"] = start < stop
+    first_rows = row_groups["row_group"].astype(np.int64) * metadata.num_leaves
+    rows = np.add.outer(first_rows, np.array(narrowed.leaves, np.int64)).ravel()
+    chunks, runs = whole_chunks(metadata, rows)
     if pages:
         resolved = _resolved(metadata, narrowed, pages, runs)
         for chunk, of_chunk in resolved.items():
             chunks["flags"][chunk] |= IS_RESOLVED
             chunks["num_runs"][chunk] = len(of_chunk)
         runs = _with_resolved(runs, resolved)
-    return PlanTables(row_groups, _numbered(chunks), runs[runs["start"] < runs["stop"]], ranges)
+    counts = chunks["num_runs"]
+    chunks["first_run"] = np.cumsum(counts) - counts
+    if len(runs) != int(counts.sum()):
+        runs = runs[runs["start"] < runs["stop"]]  # chunks without bytes have no run
+    return PlanTables(row_groups, chunks, runs, ranges)
 
 
 def _row_groups(metadata: FileMetaData, narrowed: Narrowed) -> tuple[Rows, Rows]:
@@ -250,12 +248,6 @@ def _row_groups(metadata: FileMetaData, narrowed: Narrowed) -> tuple[Rows, Rows]
     row_groups["first_range"] = np.cumsum(counts) - counts
     ranges = [each for of_group in narrowed.rows.values() for each in of_group]
     return row_groups, np.array(ranges, ROW_RANGE)
-
-
-def _numbered(chunks: Rows) -> Rows:
-    """The chunks with the ordinals of their first runs, from how many each has."""
-    chunks["first_run"] = np.cumsum(chunks["num_runs"]) - chunks["num_runs"]
-    return chunks
 
 
 def _with_resolved(runs: Rows, resolved: Mapping[int, Rows]) -> Rows:
@@ -305,6 +297,8 @@ def _unresolved(tables: PlanTables) -> npt.NDArray[np.intp]:
 def _header_bytes(metadata: FileMetaData, tables: PlanTables, chunks: npt.NDArray[np.intp]) -> int:
     """About how many bytes of page headers would tell the pages of these chunks, read whole."""
     total = 0
+    if not len(chunks):
+        return total
     for chunk in tables.chunks[chunks]:
         run = tables.runs[chunk["first_run"]]
         headers = about_pages(metadata, int(chunk["row_group"]), int(chunk["leaf"]))

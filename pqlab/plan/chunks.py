@@ -13,18 +13,55 @@ from pqlab.errors import CorruptError, EncryptedError, PqlabError, UnsupportedEr
 from pqlab.footer.metadata import FileMetaData, Present
 from pqlab.footer.page_headers import SIZE_SLACK_BYTES
 from pqlab.footer.page_index import chunk_spans
+from pqlab.plan.tables import CHUNK, RUN, Rows
 
 Positions: TypeAlias = npt.NDArray[np.int64]
 
 _SLACK_UNTIL = (1, 2, 9)  # parquet-mr before this version needs `SIZE_SLACK_BYTES`
 
 
-def chunk_ranges(metadata: FileMetaData, rows: Positions) -> tuple[Positions, Positions]:
-    """Where the chunks of these rows of the chunk table start and stop, the dictionary included.
+_MOST_KEPT = 100_000  # chunks: computing them takes about 2 ms then
 
-    Raises `EncryptedError` for an encrypted chunk, `UnsupportedError` for one in another file, and
+
+def whole_chunks(metadata: FileMetaData, rows: Positions) -> tuple[Rows, Rows]:
+    """The chunks of these rows of the chunk table, each with a run that is all of it.
+
+    Arrays of dtypes CHUNK and RUN; runs of chunks without bytes are empty and not counted. Those of
+    the whole file are kept, unless they are many: a row group is planned in microseconds. Raises
+    `EncryptedError` for an encrypted chunk, `UnsupportedError` for one in another file, and
     `CorruptError` for one that does not lie between the file's magic and its footer.
     """
+    if len(rows) < metadata.num_chunks <= _MOST_KEPT:
+        kept = metadata.kept("whole chunks", lambda: _all_whole(metadata))
+        if kept:
+            chunks, runs = kept
+            return chunks[rows], runs[rows]
+    return _whole(metadata, rows)
+
+
+def _all_whole(metadata: FileMetaData) -> tuple[Rows, Rows] | tuple[()]:
+    try:
+        return _whole(metadata, np.arange(metadata.num_chunks))
+    except PqlabError:  # about a chunk that may not be read at all
+        return ()
+
+
+def _whole(metadata: FileMetaData, rows: Positions) -> tuple[Rows, Rows]:
+    start, stop = _ranges(metadata, rows)
+    chunks, runs = np.zeros(len(rows), CHUNK), np.zeros(len(rows), RUN)
+    chunks["row_group"], chunks["leaf"] = np.divmod(rows, metadata.num_leaves)
+    chunks["num_values"] = metadata.chunks.num_values[rows]
+    chunks["codec"] = metadata.chunks.codec[rows]
+    chunks["num_runs"] = start < stop
+    runs["start"], runs["stop"] = start, stop
+    counts = metadata.chunks.num_data_pages[rows]
+    runs["num_pages"] = np.where(counts == 0, -1, counts)
+    runs["num_rows"] = -1
+    return chunks, runs
+
+
+def _ranges(metadata: FileMetaData, rows: Positions) -> tuple[Positions, Positions]:
+    """Where the chunks start and stop, the dictionary included. Raises as `whole_chunks`."""
     chunks, end = metadata.chunks, metadata.footer_offset
     present = chunks.present[rows]
     looked_at = Present.CRYPTO_METADATA | Present.FILE_PATH | Present.META_DATA
