@@ -1,7 +1,8 @@
 # make lab    JupyterLab on the tour        make lint   style, types, import directions
 # make demo   the same without a browser    make bench  the benchmarks (minutes)
 # make test   the tests                     make clean  removes .venv and what was built
-.PHONY: lab demo test lint style types imports cxx-style format docs bench clean
+# make sanitize   the tests again, native code watched by AddressSanitizer and UBSan (minutes)
+.PHONY: lab demo test sanitize lint style types imports cxx-style format docs bench clean
 .DEFAULT_GOAL := lab
 
 PYTHON := .venv/bin/python
@@ -18,6 +19,9 @@ demo: .venv/.core
 # PYTEST="-n 2 -k footer" adds to the command line.
 test: .venv/.test
 	@$(PYTHON) -m pytest $(PYTEST)
+
+sanitize: .venv/.test
+	@tools/sanitize $(PYTEST)
 
 # `make -k lint` goes on after the first that fails.
 lint: style types imports cxx-style

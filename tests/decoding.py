@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -61,7 +62,12 @@ def to_series(column: Column) -> pl.Series:
 def metadata_of(data: bytes) -> FileMetaData:
     length = int.from_bytes(data[-8:-4], "little")
     start = len(data) - 8 - length
-    return parse_file_metadata(data[start:-8], start)
+    return _parsed(data[start:-8], start)
+
+
+@lru_cache(64)  # files of the same footer are read again and again
+def _parsed(footer: bytes, start: int) -> FileMetaData:
+    return parse_file_metadata(footer, start)
 
 
 def chunk_range(metadata: FileMetaData, row_group: int, leaf: int) -> tuple[int, int]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from handmade import BIT_PACKED, PHYSICAL, PLAIN, RLE, Page, packed, prefixed, thrift
+from encoders import ENCODINGS, encode, hybrid, indices
+from handmade import BIT_PACKED, PHYSICAL, RLE, Page, prefixed, thrift
 
 from pqlab.footer import raw
 
@@ -18,14 +19,18 @@ LIST, MAP, MAP_KEY_VALUE, UTF8 = 3, 1, 2, 0  # ConvertedType
 Entry = tuple[int, int, Any]  # repetition level, definition level, value
 
 
+TYPES = {"binary": "BYTE_ARRAY", "fixed": "FIXED_LEN_BYTE_ARRAY"}  # others are in capitals
+
+
 @dataclass
 class Node:
-    """A schema element: `required int32 a`, `optional group b LIST`."""
+    """A schema element: `required int32 a`, `optional group b` annotated LIST."""
 
     text: str
     children: list[Node] = field(default_factory=list)
     annotation: int | None = None
     logical: bool = False  # the annotation as LogicalType, without the ConvertedType
+    element: dict[str, Any] = field(default_factory=dict)  # more fields of the SchemaElement
     max_definition: int = 0
     max_repetition: int = 0
 
@@ -39,9 +44,8 @@ class Node:
 
     @property
     def physical(self) -> str:
-        return {"int32": "INT32", "binary": "BYTE_ARRAY", "boolean": "BOOLEAN"}[
-            self.text.split()[1]
-        ]
+        kind = self.text.split()[1]
+        return TYPES.get(kind, kind.upper())
 
     def levelled(self, definition: int = 0, repetition: int = 0) -> Node:
         self.max_definition = definition + (self.repetition != "required")
@@ -85,16 +89,8 @@ def shred(root: Node, records: list[Any]) -> list[list[Entry]]:
     return [out[id(leaf)] for leaf in root.leaves()]
 
 
-def plain(physical: str, values: list[Any]) -> bytes:
-    if physical == "INT32":
-        return b"".join(value.to_bytes(4, "little", signed=True) for value in values)
-    if physical == "BYTE_ARRAY":
-        return b"".join(prefixed(value.encode()) for value in values)
-    return packed([int(value) for value in values], 1)[1:] if values else b""
-
-
 def levels(values: list[int], most: int) -> bytes:
-    return packed(values, most.bit_length()) if values else b""
+    return hybrid(values, most.bit_length())
 
 
 def high_first(values: list[int], most: int) -> bytes:
@@ -103,19 +99,32 @@ def high_first(values: list[int], most: int) -> bytes:
 
 
 def page_of(
-    leaf: Node, entries: list[Entry], *, v2: bool = False, bit_packed: bool = False
+    leaf: Node,
+    entries: list[Entry],
+    *,
+    v2: bool = False,
+    bit_packed: bool = False,
+    encoding: str = "PLAIN",
+    dictionary: list[Any] | None = None,
 ) -> Page:
-    values = plain(leaf.physical, [value for _, d, value in entries if d == leaf.max_definition])
+    values = [value for _, d, value in entries if d == leaf.max_definition]
+    values = [value.encode() if isinstance(value, str) else value for value in values]
+    if dictionary is None:
+        body = encode(encoding, leaf.physical, values)
+    else:
+        body = indices(values, dictionary)
     sides = [
         ([entry[side] for entry in entries], most)
         for side, most in ((0, leaf.max_repetition), (1, leaf.max_definition))
     ]
+    number = ENCODINGS[encoding]
     if v2:
         r, d = (levels(*side) if side[1] else b"" for side in sides)
         rows = sum(entry[0] == 0 for entry in entries)
         return Page(
-            r + d + values,
+            r + d + body,
             len(entries),
+            number,
             v2={
                 "num_rows": rows,
                 "repetition_levels_byte_length": len(r),
@@ -124,32 +133,42 @@ def page_of(
             },
         )
     if bit_packed:
-        body = b"".join(high_first(*side) for side in sides if side[1])
-        return Page(
-            body + values,
-            len(entries),
-            level_encoding=BIT_PACKED,
-            repetition_encoding=BIT_PACKED,
-        )
-    body = b"".join(prefixed(levels(*side)) for side in sides if side[1])
-    return Page(body + values, len(entries), PLAIN, level_encoding=RLE)
+        body = b"".join(high_first(*side) for side in sides if side[1]) + body
+    else:
+        body = b"".join(prefixed(levels(*side)) for side in sides if side[1]) + body
+    level_encoding = BIT_PACKED if bit_packed else RLE
+    return Page(
+        body,
+        len(entries),
+        number,
+        level_encoding=level_encoding,
+        repetition_encoding=level_encoding,
+    )
 
 
 def nested_file(root: Node, pages: list[list[Page]], num_rows: int) -> bytes:
     """A file with one column whose leaves have these pages."""
+    return columns_file([root], [pages], [num_rows])
+
+
+def columns_file(
+    roots: list[Node], row_groups: list[list[list[Page]]], nums_rows: list[int], codec: int = 0
+) -> bytes:
+    """A file of row groups, each with the pages of every leaf of these root columns."""
     p = raw.idl()
-    schema = [p.SchemaElement(name="schema", num_children=1)]
-    paths: dict[int, list[str]] = {}
+    schema = [p.SchemaElement(name="schema", num_children=len(roots))]
+    paths: list[list[str]] = []
 
     def add(node: Node, above: list[str]) -> None:
         element = p.SchemaElement(
-            name=node.name, repetition_type=REPETITIONS.index(node.repetition)
+            name=node.name, repetition_type=REPETITIONS.index(node.repetition), **node.element
         )
-        paths[id(node)] = [*above, node.name]
+        path = [*above, node.name]
         if node.children:
             element.num_children = len(node.children)
         else:
             element.type = PHYSICAL.index(node.physical)
+            paths.append(path)
         if node.logical:
             kinds = {
                 LIST: p.LogicalType(LIST=p.ListType()),
@@ -157,35 +176,53 @@ def nested_file(root: Node, pages: list[list[Page]], num_rows: int) -> bytes:
                 UTF8: p.LogicalType(STRING=p.StringType()),
             }
             element.logicalType = kinds[node.annotation or 0]
-        else:
+        elif node.annotation is not None:
             element.converted_type = node.annotation
         schema.append(element)
         for child in node.children:
-            add(child, paths[id(node)])
+            add(child, path)
 
-    add(root.levelled(), [])
-    data, chunks = b"PAR1", []
-    for leaf, its_pages in zip(root.leaves(), pages, strict=True):
-        start = len(data)
-        data += b"".join(page.written() for page in its_pages)
-        chunks.append(
-            p.ColumnChunk(
-                file_offset=0,
-                meta_data=p.ColumnMetaData(
-                    type=PHYSICAL.index(leaf.physical),
-                    encodings=[PLAIN],
-                    path_in_schema=paths[id(leaf)],
-                    codec=0,
-                    num_values=sum(page.num_values for page in its_pages),
-                    total_uncompressed_size=len(data) - start,
-                    total_compressed_size=len(data) - start,
-                    data_page_offset=start,
-                ),
+    for root in roots:
+        add(root.levelled(), [])
+    leaves = [leaf for root in roots for leaf in root.leaves()]
+    parts, size, groups = [b"PAR1"], 4, []
+    for pages_of_leaves, num_rows in zip(row_groups, nums_rows, strict=True):
+        chunks = []
+        for leaf, path, pages in zip(leaves, paths, pages_of_leaves, strict=True):
+            written = [page.written() for page in pages]
+            parts += written
+            chunk_bytes = sum(map(len, written))
+            dictionary_bytes = len(written[0]) if pages and pages[0].dictionary else 0
+            chunks.append(
+                p.ColumnChunk(
+                    file_offset=0,
+                    meta_data=p.ColumnMetaData(
+                        type=PHYSICAL.index(leaf.physical),
+                        encodings=sorted({page.encoding for page in pages}),
+                        path_in_schema=path,
+                        codec=codec,
+                        num_values=sum(page.num_values for page in pages if not page.dictionary),
+                        total_uncompressed_size=chunk_bytes,
+                        total_compressed_size=chunk_bytes,
+                        data_page_offset=size + dictionary_bytes,
+                        dictionary_page_offset=size if dictionary_bytes else None,
+                    ),
+                )
             )
-        )
-    group = p.RowGroup(columns=chunks, total_byte_size=len(data), num_rows=num_rows)
-    footer = thrift(p.FileMetaData(version=1, schema=schema, num_rows=num_rows, row_groups=[group]))
-    return data + footer + len(footer).to_bytes(4, "little") + b"PAR1"
+            size += chunk_bytes
+        groups.append(p.RowGroup(columns=chunks, total_byte_size=size, num_rows=num_rows))
+    total = sum(nums_rows)
+    footer = thrift(p.FileMetaData(version=1, schema=schema, num_rows=total, row_groups=groups))
+    return b"".join([*parts, footer, len(footer).to_bytes(4, "little"), b"PAR1"])
+
+
+def cut_to_pages(entries: list[Entry], page_entries: int, *, at_rows: bool) -> list[list[Entry]]:
+    """Entries in parts of about so many; `at_rows`: which end where rows do."""
+    cuts = [0]
+    for at in range(1, len(entries)):
+        if at - cuts[-1] >= page_entries and (not at_rows or entries[at][0] == 0):
+            cuts.append(at)
+    return [entries[a:b] for a, b in zip(cuts, [*cuts[1:], len(entries)], strict=True)]
 
 
 def records_file(
@@ -199,10 +236,6 @@ def records_file(
     """The records in pages of about so many entries: v2 pages end with a row, v1 pages anywhere."""
     pages = []
     for leaf, entries in zip(root.leaves(), shred(root, records), strict=True):
-        cuts = [0]
-        for at in range(1, len(entries)):
-            if at - cuts[-1] >= page_entries and (not v2 or entries[at][0] == 0):
-                cuts.append(at)
-        parts = [entries[a:b] for a, b in zip(cuts, [*cuts[1:], len(entries)], strict=True)]
+        parts = cut_to_pages(entries, page_entries, at_rows=v2)
         pages.append([page_of(leaf, part, v2=v2, bit_packed=bit_packed) for part in parts])
     return nested_file(root, pages, len(records))

@@ -7,7 +7,6 @@ number of footers that were parsed, and of those that were refused.
 from __future__ import annotations
 
 import random
-import resource
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -29,6 +28,7 @@ from footers import (
     schema_element,
     varint,
 )  # fmt: skip
+from sanitizers import bound_memory
 
 from pqlab.errors import PqlabError
 from pqlab.footer.metadata import FileMetaData, parse_file_metadata
@@ -111,7 +111,7 @@ def outcome(footer: bytes, *, predict: bool) -> FileMetaData | str:
 
 
 def main() -> None:
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    bound_memory(MEMORY_BYTES)
     seed, count = int(sys.argv[1]), int(sys.argv[2])
     rng = random.Random(seed)
     bases = [found for path in sys.argv[3:] if (found := footer_of(Path(path)))]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import random
-import resource
 import subprocess
 import sys
 
@@ -12,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from sanitizers import bound_memory
 
 from pqlab.errors import CorruptError, LimitError
 from pqlab.footer.metadata import parse_file_metadata
@@ -74,7 +74,7 @@ def check(table: PageTable, size: int) -> None:
 
 
 def run(seed: int) -> None:
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    bound_memory(MEMORY_BYTES)
     rng = random.Random(seed)
     files = []
     for version in ("1.0", "2.0"):

@@ -34,7 +34,7 @@ OwnedBytes copy(const void* data, u64 size) {
 nb::tuple page_index(const Bytes& data, const Bytes& chunks, u64 max_pages, unsigned threads) {
   const u64 num_chunks = chunks.shape(0) / sizeof(IndexedChunk);
   std::vector<IndexedChunk> rows(num_chunks);
-  std::memcpy(rows.data(), chunks.data(), num_chunks * sizeof(IndexedChunk));
+  if (num_chunks > 0) std::memcpy(rows.data(), chunks.data(), num_chunks * sizeof(IndexedChunk));
   PageIndexResult result;
   {
     const nb::gil_scoped_release released;

@@ -170,7 +170,8 @@ void put_calendar(Writer& out, const TextFormat& format, const u8* value) {
   }
   const i64 in_day = SECONDS_PER_DAY * units_per_second(format.digits);
   const i64 day = floor_divide(number, in_day);
-  const i64 of_day = number - day * in_day;
+  // Not number - day * in_day: the first day of an i64 begins before the least one.
+  const i64 of_day = number % in_day + (number % in_day < 0 ? in_day : 0);
   if (format.kind == TextKind::TIME && day == 0) return put_time(out, of_day, format.digits);
   if (format.kind == TextKind::TIMESTAMP && day >= FIRST_DAY && day <= LAST_DAY) {
     return put_timestamp(out, day, of_day, format.digits, format.is_utc != 0);
