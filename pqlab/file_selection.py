@@ -12,7 +12,7 @@ from pqlab import text
 from pqlab.errors import SelectionError, placed
 from pqlab.io.fetch import fetch_ahead
 from pqlab.io.pages import learn_pages
-from pqlab.plan.build import ChunkPages, build, pick_pages, split
+from pqlab.plan.build import ChunkPages, build, pick_pages, split, unknown_rows
 from pqlab.plan.parts import parts_of
 from pqlab.plan.plan import Plan
 from pqlab.plan.ranges import Ranges, length
@@ -373,6 +373,7 @@ class FileSelection:
         others = {(group, leaf) for group, _ in picked for leaf in narrowed.leaves}
         store.load_indexes({*picked, *others}, bounds=False)
         store.table(picked, bounds=False)
+        store.learn_rows(unknown_rows(self.file.metadata, narrowed, store.known(picked)))
         with placed(file=self.file.name):
             return pick_pages(self.file.metadata, narrowed, store.known(picked))
 

@@ -181,17 +181,25 @@ class ParquetFile:
         return column_chunks_frame(self.metadata)
 
     def pages(
-        self, row_groups: Any = None, columns: Any = None, *, headers: bool = False
+        self,
+        row_groups: Any = None,
+        columns: Any = None,
+        *,
+        headers: bool = False,
+        verify_checksums: bool = False,
     ) -> pl.DataFrame:
         """A row per page of the selected chunks, in order (row group, leaf, page).
 
         The dictionary page is -1. Pages come from the page index where a chunk has one, else from a
         walk over its page headers; what the index does not say is null, unless `headers` has the
-        page headers read, too. Arguments as of `select`.
+        page headers read, too. `verify_checksums`: the pages themselves are read, and `crc_state`
+        says of each whether its CRC is right. Arguments as of `select`.
         """
         from pqlab.footer.frames import pages_frame
 
         keys = self._chunks(row_groups, columns)
+        if verify_checksums:
+            self.page_store.verify_checksums(keys)
         return pages_frame(self.metadata, self.page_store.table(keys, headers=headers))
 
     def statistics(self, column: Any, *, pages: bool = False) -> pl.DataFrame:

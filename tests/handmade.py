@@ -58,6 +58,7 @@ class Page:
     repetition_encoding: int = RLE
     uncompressed: int | None = None
     crc: int | None = None
+    has_crc: bool = True
     v2: dict[str, Any] | None = None  # fields of DataPageHeaderV2
 
     def written(self) -> bytes:
@@ -67,7 +68,7 @@ class Page:
         header = p.PageHeader(
             uncompressed_page_size=size,
             compressed_page_size=len(self.body),
-            crc=crc - (1 << 32) if crc >= 1 << 31 else crc,
+            crc=(crc - (1 << 32) if crc >= 1 << 31 else crc) if self.has_crc else None,
         )
         if self.dictionary:
             header.type = 2

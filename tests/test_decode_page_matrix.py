@@ -14,9 +14,22 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from decoding import read_frame, read_table
+from dremel import cut_to_pages
 from encoders import CODECS, UNCOMPRESSED
 from nested_values import combined, difference
-from page_matrix import COLUMNS, LAYOUTS, SHAPES, matrix_file
+from page_matrix import (
+    COLUMNS,
+    LAYOUTS,
+    PAGE_ENTRIES,
+    ROW_GROUPS,
+    ROWS,
+    SEED,
+    SHAPES,
+    matrix_file,
+    written,
+)
+
+import pqlab
 
 NAMES = [f"{name}-{encoding}" for name, encoding in COLUMNS]
 CELLS = pytest.mark.parametrize(
@@ -67,3 +80,35 @@ def test_frames(shape: str, layout: str) -> None:
     frame, table = read_frame(data), read_table(data)
     for name in NAMES:
         assert difference(frame[name].to_arrow(), combined(table[name])) is None, name
+
+
+@CELLS
+def test_selections(shape: str, layout: str) -> None:
+    """A row group, ranges of rows, and pages of one column, whose rows are read of all others."""
+    rng = np.random.default_rng(SEED)
+    number = list(SHAPES).index(shape) * len(LAYOUTS) + list(LAYOUTS).index(layout)
+    with pqlab.open(matrix_file(shape, layout, CODECS[number % len(CODECS)])) as file:
+        assert_expected(file.select(row_groups=1).to_arrow(), shape, np.arange(ROWS, 2 * ROWS))
+        start, stop, last = sorted(rng.choice(ROWS * ROW_GROUPS, 3, replace=False).tolist())
+        table = file.select(rows=[(start, stop), (last, last + 1)]).to_arrow()
+        assert_expected(table, shape, np.r_[start:stop, last])
+        for _ in range(3):
+            column, group = int(rng.integers(len(COLUMNS))), int(rng.integers(ROW_GROUPS))
+            leaf, rows = rows_of_pages(shape, layout, column, group)
+            page = int(rng.integers(len(rows)))
+            picked = file.select(pages={(group, leaf): page})
+            assert_expected(picked.to_arrow(), shape, group * ROWS + rows[page])
+            pages = file.pages(group, leaf)
+            assert pages.filter(page=page)["num_rows"].to_list() == [len(rows[page])]
+
+
+def rows_of_pages(shape: str, layout: str, column: int, group: int) -> tuple[int, list[np.ndarray]]:
+    """The last leaf of a column, and the rows of a row group that begin in each of its pages."""
+    columns = written(shape, layout)
+    leaf = sum(len(each.pages[group]) for each in columns[: column + 1]) - 1
+    entries = columns[column].entries[group][-1]
+    parts = cut_to_pages(entries, PAGE_ENTRIES, at_rows=LAYOUTS[layout].get("v2", False))
+    counts = np.array([sum(entry[0] == 0 for entry in part) for part in parts])
+    assert counts.sum() == ROWS
+    stops = np.cumsum(counts)
+    return leaf, [np.arange(a, b) for a, b in zip(stops - counts, stops, strict=True)]

@@ -95,7 +95,8 @@ def columns(options: argparse.Namespace) -> None:
 
 def pages(options: argparse.Namespace) -> None:
     """A row per page."""
-    _show(options, _open(options).pages(**options.selection, headers=options.headers))
+    looks = {"headers": options.headers, "verify_checksums": options.verify_checksums}
+    _show(options, _open(options).pages(**options.selection, **looks))
 
 
 def dictionary(options: argparse.Namespace) -> None:

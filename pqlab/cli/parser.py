@@ -57,6 +57,8 @@ def make_parser() -> _Parser:
     pages = add("pages", commands.pages, source, rows, chunks)
     about_headers = "read the page headers, too, for what the page index does not say"
     pages.add_argument("--headers", action="store_true", help=about_headers)
+    about_checksums = "read the pages, too, and say of each whether its CRC is right"
+    pages.add_argument("--verify-checksums", action="store_true", help=about_checksums)
     add("dictionary", commands.dictionary, source, rows, chunks)
     layout = add("layout", commands.layout, source, rows)
     about_pages = "a row per page instead of one per chunk"

@@ -185,11 +185,17 @@ class Dataset:
         *,
         files: Any = None,
         headers: bool = False,
+        verify_checksums: bool = False,
     ) -> pl.DataFrame:
         """A row per page; arguments as of `select` and of `ParquetFile.pages`."""
         paths, _ = self._pick(Selection.of(columns).columns)
         return self._frame(
-            lambda file: file.pages(row_groups, leaves_of(file, paths), headers=headers),
+            lambda file: file.pages(
+                row_groups,
+                leaves_of(file, paths),
+                headers=headers,
+                verify_checksums=verify_checksums,
+            ),
             self._numbers(files),
         )
 

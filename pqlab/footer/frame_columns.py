@@ -170,6 +170,10 @@ PAGES: tuple[FrameColumn, ...] = (
     _of_page("repetition_levels_byte_length", "bytes", "DATA_PAGE_V2 only."),
     _flag("is_compressed", "DATA_PAGE_V2's own flag, true for other pages; null: unknown."),
     FrameColumn("crc", pl.UInt32(), None, "CRC-32 of the body as stored; null: none, or unknown."),
+    _text(
+        "crc_state",
+        "`ok`, `wrong` (compared with the body on request) or `absent`; null: not compared.",
+    ),
     _text("known_from", "Where the row was learned: `index`, `header`, `levels`, joined by `+`."),
 )
 

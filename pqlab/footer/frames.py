@@ -19,6 +19,8 @@ from pqlab.footer.bounds import (
 from pqlab.footer.details import StatisticsTable
 from pqlab.footer.metadata import FileMetaData, Present
 from pqlab.footer.page_table import (
+    CRC_HOLDS,
+    CRC_IS_WRONG,
     HAS_CRC,
     IS_COMPRESSED,
     KNOWN_FROM_HEADER,
@@ -190,6 +192,7 @@ def pages_frame(metadata: FileMetaData, page_table: PageTable) -> pl.DataFrame:
         "is_max_value_exact": flag_pair(flags, MAX_EXACT, MAX_INEXACT),
         "is_compressed": nullable(flags & IS_COMPRESSED != 0, from_header),
         "crc": nullable(pages["crc"], flags & HAS_CRC != 0),
+        "crc_state": _crc_states(flags, from_header),
         "known_from": names.names_of(pages["known_from"], _KNOWN_FROM),
     }
     return frame_columns.build(frame_columns.PAGES, series)
@@ -266,6 +269,17 @@ _PAGE_NUMBERS = (
     "definition_levels_byte_length",
     "repetition_levels_byte_length",
 )
+
+_CRC_STATES = {0: "absent", 1: "ok", 2: "wrong"}
+
+
+def _crc_states(flags: np.ndarray, from_header: np.ndarray) -> pl.Series:
+    states = np.full(len(flags), 3, np.uint8)  # not compared
+    states[from_header & (flags & HAS_CRC == 0)] = 0
+    states[flags & CRC_HOLDS != 0] = 1
+    states[flags & CRC_IS_WRONG != 0] = 2
+    return names.names_of(states, _CRC_STATES, unknown=3)
+
 
 _KNOWN_FROM_BITS = {
     KNOWN_FROM_INDEX: "index",

@@ -48,6 +48,7 @@ assert PAGE.itemsize == 96
 
 KNOWN_FROM_INDEX, KNOWN_FROM_HEADER, KNOWN_FROM_LEVELS = 1, 2, 4
 HAS_CRC, IS_COMPRESSED, MIN_EXACT, MAX_EXACT, MIN_INEXACT, MAX_INEXACT = 1, 2, 4, 8, 16, 32
+CRC_HOLDS, CRC_IS_WRONG = 64, 128  # neither: not compared
 
 
 class BoundsState(IntEnum):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from itertools import islice, pairwise
 from typing import Any, NamedTuple, TypeAlias
 
@@ -14,9 +16,16 @@ from pqlab.footer.metadata import FileMetaData, Present
 from pqlab.footer.page_headers import HEADER_WINDOW_BYTES, Walk, pages_from_headers, reaches
 from pqlab.footer.page_index import IndexRanges, index_ranges, pages_from_index
 from pqlab.footer.page_merge import concat, merge
-from pqlab.footer.page_table import PageTable
+from pqlab.footer.page_table import (
+    CRC_HOLDS,
+    CRC_IS_WRONG,
+    HAS_CRC,
+    KNOWN_FROM_LEVELS,
+    PageTable,
+)
 from pqlab.footer.raw import page_header
 from pqlab.io.fetch import read_recorded
+from pqlab.io.page_bodies import span_of, with_checksums, with_rows
 from pqlab.io.source import Bytes, Source
 from pqlab.limits import Limits
 from pqlab.plan.build import ChunkPages, Pages, about_pages, partial_chunks
@@ -79,6 +88,24 @@ class PageStore:
                 }
             )
             return concat([self._known[key].table for key in keys])
+
+    def verify_checksums(self, keys: Sequence[ChunkKey]) -> None:
+        """Read the bodies of these chunks' pages and note which checksums hold."""
+        with self._lock:
+            self.table(keys, headers=True)
+            for key in keys:
+                pages = self._known[key].table.pages
+                compared = pages["flags"] & (CRC_HOLDS | CRC_IS_WRONG)
+                if ((pages["flags"] & HAS_CRC != 0) & (compared == 0)).any():
+                    self._look_into(key, with_checksums)
+
+    def learn_rows(self, keys: Iterable[ChunkKey]) -> None:
+        """Learn from the repetition levels which rows begin in the pages of these chunks."""
+        with self._lock:
+            for key in keys:
+                pages = self.table([key], bounds=False, headers=True).pages
+                if not (pages["known_from"] & KNOWN_FROM_LEVELS).any():
+                    self._look_into(key, partial(with_rows, self._metadata, limits=self._limits))
 
     def whole_tables(self) -> list[PageTable]:
         """The tables of the chunks all of whose pages are known."""
@@ -225,6 +252,19 @@ class PageStore:
             ranges = list(wanted.values())
             came = self._fetch(ranges, Reason.PAGE_HEADERS, list(wanted))
             buffers = dict(zip(wanted, came, strict=True))
+
+    def _look_into(self, key: ChunkKey, look: Callable[[Pages, Bytes, int], Pages]) -> None:
+        """Replace the chunk's pages by what `look` makes of them and of the chunk's bytes."""
+        known = self._known[key]
+        pages = known.table.pages
+        if not len(pages):
+            return
+        column = self._metadata.leaves[key[1]].column
+        with placed(file=self._source.name, row_group=key[0], column=column):
+            span = span_of(pages)
+            data = np.frombuffer(self._read(span, Reason.PAGES, key), np.uint8)
+            table = replace(known.table, pages=look(pages, data, span[0]))
+        self._known[key] = known._replace(table=table)
 
     def _read(self, span: Range, reason: Reason, key: ChunkKey) -> Bytes:
         return self._fetch([span], reason, [key])[0]

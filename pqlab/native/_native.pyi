@@ -194,6 +194,18 @@ class Job:
 def pool_usage() -> tuple[int, int]: ...
 def stop_pool() -> None: ...
 
+# page_rows.cpp
+
+def page_rows(
+    pages: Bytes,
+    data: Bytes,
+    *,
+    offset: int,
+    codec: int,
+    max_repetition_level: int,
+    page_bytes: int,
+) -> list[int]: ...
+
 # xxhash.cpp, mapping.cpp
 
 def xxhash64(data: Bytes, seed: int = 0) -> int: ...

@@ -27,6 +27,7 @@ constexpr u8 PAGE_MIN_EXACT = 4;      // is_min_value_exact is present and true
 constexpr u8 PAGE_MAX_EXACT = 8;
 constexpr u8 PAGE_MIN_INEXACT = 16;  // present and false
 constexpr u8 PAGE_MAX_INEXACT = 32;
+// 64 and 128: the CRC has been compared with the body, and is right, or wrong.
 
 // Page::bounds_state; pqlab.footer.page_table.BoundsState has the same numbers.
 enum class BoundsState : u8 { ABSENT = 0, PRESENT = 1, DEPRECATED = 2, EMPTY = 3, UNTRUSTED = 4 };

@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from pqlab import text
-from pqlab.errors import CorruptError, SelectionError, UnsupportedError, placed
+from pqlab.errors import CorruptError, SelectionError, placed
 from pqlab.footer.metadata import FileMetaData
 from pqlab.footer.page_headers import HEADER_WINDOW_BYTES
-from pqlab.footer.page_table import KNOWN_FROM_INDEX
+from pqlab.footer.page_table import KNOWN_FROM_INDEX, KNOWN_FROM_LEVELS
 from pqlab.footer.writers import prefixes_reach_back
 from pqlab.limits import DEFAULT_LIMITS, Limits
 from pqlab.plan.chunks import whole_chunks
@@ -50,6 +50,11 @@ class PageRows:
 
     pages: Pages
     bounds: npt.NDArray[np.int64]
+
+    @property
+    def from_levels(self) -> bool:
+        """Whether the rows of the pages were learned from their levels."""
+        return bool((self.pages["known_from"] & KNOWN_FROM_LEVELS).any())
 
     def rows(self, page: int) -> Range:
         """The half-open rows of a data page."""
@@ -88,11 +93,18 @@ def page_rows(pages: Pages, num_rows: int) -> PageRows | None:
     return PageRows(data, bounds)
 
 
+def unknown_rows(
+    metadata: FileMetaData, narrowed: Narrowed, pages: ChunkPages
+) -> list[tuple[int, int]]:
+    """The (row group, leaf) of which pages are picked, and whose rows only their levels tell."""
+    return [key for key in narrowed.pages if _known_rows(metadata, pages, *key) is None]
+
+
 def pick_pages(metadata: FileMetaData, narrowed: Narrowed, pages: ChunkPages) -> Narrowed:
     """The same selection with the pages that were picked turned into rows.
 
-    Raises `SelectionError` for a page that does not exist, `UnsupportedError` for pages whose rows
-    are not known.
+    The rows of a page are those that begin in it. Raises `SelectionError` for a page that does not
+    exist, `CorruptError` for pages that do not hold the row group's rows.
     """
     rows = dict(narrowed.rows)
     lacking: dict[int, list[bool]] = {}  # leaf -> of each row group: has it none of the pages?
@@ -102,10 +114,7 @@ def pick_pages(metadata: FileMetaData, narrowed: Narrowed, pages: ChunkPages) ->
         with placed(row_group=row_group, column=metadata.leaves[leaf].column):
             known = _known_rows(metadata, pages, row_group, leaf)
             if known is None:
-                raise UnsupportedError(
-                    "the rows of these pages stand only in their levels: they cannot be picked",
-                    hint="Select rows instead",
-                )
+                raise CorruptError("the pages of this chunk do not hold the row group's rows")
             chosen = ordinals(picked, len(known.pages), "data page", strict=strict)
         # Slices may be empty; a page picked by its ordinal has to be somewhere.
         by_ordinal = any(isinstance(item, int) for item in picked)
@@ -274,8 +283,11 @@ def _resolved(
             continue
         for chunk, leaf in enumerate(leaves, group * len(leaves)):
             known = _known_rows(metadata, pages, row_group, leaf)
-            # A walk may have stopped before these rows; pages may need those before them.
+            # A walk may have stopped before these rows; pages may need the values of those before
+            # them; and where levels tell the rows, one may go on in the pages behind its own.
             if known is None or known.bounds[-1] < rows[-1][1] or (row_group, leaf) in linked:
+                continue
+            if known.from_levels:
                 continue
             with placed(row_group=row_group, column=metadata.leaves[leaf].column):
                 found[chunk] = _runs(known, rows, whole[chunk])
