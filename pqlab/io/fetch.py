@@ -115,7 +115,9 @@ def _fetch_parts(
     """The bytes of the runs of each part. `record` is told which requests are done."""
     pieces = [_Piece(piece) for piece in _pieces(requests, parts)]
     starts = np.array([piece.start for piece in pieces], np.int64)
-    needs = [np.unique(np.searchsorted(starts, runs["start"], "right")).tolist() for runs in parts]
+    needs = [
+        sorted(set(np.searchsorted(starts, runs["start"], "right").tolist())) for runs in parts
+    ]
     for number in (number for need in needs for number in need):
         pieces[number - 1].users += 1
     worker = _worker_numbers()

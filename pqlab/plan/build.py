@@ -171,8 +171,9 @@ def build(
     with placed(file=file):
         tables = _tables(metadata, narrowed, pages)
     requests, wanted_bytes = coalesce_arrays(tables.runs["start"], tables.runs["stop"], policy)
-    unresolved = _unresolved(tables)
-    memory = estimate(metadata, narrowed.leaves, tables)
+    wanted_rows = tables.wanted_rows()
+    unresolved = _unresolved(tables, wanted_rows)
+    memory = estimate(metadata, narrowed.leaves, tables, wanted_rows)
     warnings = []
     if memory.high_bytes > limits.read_bytes:
         warnings.append(
@@ -186,7 +187,7 @@ def build(
         tables=tables,
         requests=requests,
         wanted_bytes=wanted_bytes,
-        num_rows=tables.num_rows,
+        num_rows=int(wanted_rows.sum()),
         unresolved_chunks=len(unresolved),
         unresolved_bytes=_header_bytes(metadata, tables, unresolved),
         memory_low_bytes=memory.low_bytes,
@@ -294,9 +295,9 @@ def _resolved(
     return found
 
 
-def _unresolved(tables: PlanTables) -> npt.NDArray[np.intp]:
+def _unresolved(tables: PlanTables, wanted_rows: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
     """The chunks that are read whole though only some rows are wanted."""
-    is_partial = tables.wanted_rows() < tables.row_groups["num_rows"]
+    is_partial = wanted_rows < tables.row_groups["num_rows"]
     if not is_partial.any():
         return np.zeros(0, np.intp)
     chunks = tables.chunks

@@ -58,8 +58,13 @@ def _widths(metadata: FileMetaData, leaves: Sequence[int]) -> _Widths:
     )
 
 
-def estimate(metadata: FileMetaData, leaves: tuple[int, ...], tables: PlanTables) -> Estimate:
-    """Decoded size of what is planned of the row groups.
+def estimate(
+    metadata: FileMetaData,
+    leaves: tuple[int, ...],
+    tables: PlanTables,
+    wanted_rows: npt.NDArray[np.int64],
+) -> Estimate:
+    """Decoded size of what is planned of the row groups; `wanted_rows`: of each.
 
     A part of a row group is taken to hold its share of the values. Lists take offsets: for as many
     as there are values at most. The views of strings and bytes
@@ -70,7 +75,7 @@ def estimate(metadata: FileMetaData, leaves: tuple[int, ...], tables: PlanTables
         return Estimate(0, 0, "no values")
     widths = metadata.kept(("widths", leaves), lambda: _widths(metadata, leaves))
     shape = len(tables.row_groups), len(leaves)
-    share = tables.wanted_rows() / np.maximum(tables.row_groups["num_rows"], 1)
+    share = wanted_rows / np.maximum(tables.row_groups["num_rows"], 1)
     values = np.maximum(tables.chunks["num_values"], 0).reshape(shape) * share[:, None]
     per_leaf = values.sum(0)
     low = float(per_leaf @ widths.values)
