@@ -50,6 +50,7 @@ docs: .venv/.test
 bench: .venv/.bench
 	$(PYTHON) -m benchmarks.footer
 	$(PYTHON) -m benchmarks.decode
+	$(PYTHON) -m benchmarks.iterate
 
 clean:
 	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

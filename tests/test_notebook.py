@@ -10,12 +10,24 @@ import pytest
 from nbclient import NotebookClient
 
 NOTEBOOKS = sorted((Path(__file__).parent.parent / "notebooks").glob("*.ipynb"))
+# What each shows: words of a page in HTML, and how many charts.
+SHOWN: dict[str, tuple[tuple[str, ...], int]] = {
+    "01_tour.ipynb": (("taxi.parquet", "pickup_at"), 0),
+    "02_row_groups.ipynb": (("iteration is", "one read each"), 2),
+    "03_prefetch.ipynb": (("queue_empty", "stall_ns"), 3),
+}
 
 
 @pytest.fixture(params=NOTEBOOKS, ids=lambda path: path.name)
-def notebook(request: pytest.FixtureRequest) -> Any:
+def path(request: pytest.FixtureRequest) -> Path:
+    found: Path = request.param
+    return found
+
+
+@pytest.fixture
+def notebook(path: Path) -> Any:
     reads: Any = nbformat.reads  # untyped
-    return reads(request.param.read_text(encoding="utf-8"), as_version=4)
+    return reads(path.read_text(encoding="utf-8"), as_version=4)
 
 
 def test_is_stored_without_outputs(notebook: Any) -> None:
@@ -25,7 +37,7 @@ def test_is_stored_without_outputs(notebook: Any) -> None:
         assert cell.get("execution_count") is None
 
 
-def test_runs(notebook: Any, tmp_path: Path) -> None:
+def test_runs(notebook: Any, path: Path, tmp_path: Path) -> None:
     client = NotebookClient(
         notebook,
         timeout=120,
@@ -41,6 +53,9 @@ def test_runs(notebook: Any, tmp_path: Path) -> None:
     pages = [
         output.data["text/html"] for output in outputs if "text/html" in output.get("data", {})
     ]
-    assert any("taxi.parquet" in page and "pickup_at" in page for page in pages)
+    words, num_charts = SHOWN[path.name]
+    assert any(all(word in page for word in words) for page in pages)
     assert not any("<script" in page for page in pages)
+    charts = [output for output in outputs if "image/svg+xml" in output.get("data", {})]
+    assert len(charts) == num_charts
     assert not list(tmp_path.iterdir())
