@@ -52,6 +52,10 @@ TYPES = [
     (leaf("INT64", L("INTEGER", bit_width=64, is_signed=False)), pl.UInt64),
     (leaf("INT64", L("INTEGER", bit_width=8, is_signed=True)), pl.Int64),  # not allowed there
     (leaf("INT32", converted_type="UINT_32"), pl.UInt32),
+    (leaf("INT32", converted_type="INT_64"), pl.Int32),  # annotates INT64 alone: as any other
+    (leaf("INT32", converted_type="TIMESTAMP_MILLIS"), pl.Int32),
+    (leaf("INT64", converted_type="DATE"), pl.Int64),
+    (leaf("INT64", converted_type="TIME_MILLIS"), pl.Int64),
     (leaf("FIXED_LEN_BYTE_ARRAY", L("FLOAT16"), type_length=2), pl.Float16),
     (leaf("FIXED_LEN_BYTE_ARRAY", L("FLOAT16"), type_length=4), pl.Binary),
     (leaf("INT32", L("DECIMAL", precision=9, scale=2)), pl.Decimal(9, 2)),
