@@ -12,7 +12,7 @@ struct MiniBlock {
   u64 base;
   u32 width;
   const u8* bytes;
-  u64 size;
+  u64 size;  // with all that follows it
 };
 
 struct DeltaReader {
@@ -56,8 +56,8 @@ struct DeltaReader {
     const u64 most = block.width == 0 ? mini_block_values_ : left * 8 / block.width;
     if (block.count > most) return Status::TRUNCATED;
     block.bytes = bytes + position;
-    block.size = mini_block_values_ > most ? left : packed_bytes(mini_block_values_, block.width);
-    position += block.size;
+    block.size = left;
+    position += mini_block_values_ > most ? left : packed_bytes(mini_block_values_, block.width);
     return Status::OK;
   }
 

@@ -12,7 +12,7 @@ struct Run {
   u32 value;  // of a repeated run
   bool packed;
   const u8* bytes;  // of a packed run
-  u64 size;
+  u64 size;         // with all that follows it
 };
 
 struct HybridReader {
@@ -39,8 +39,8 @@ struct HybridReader {
         const u64 needed = packed_bytes(run.count, width);
         if (needed > left) return Status::TRUNCATED;
         run.bytes = bytes + position;
-        run.size = packed_bytes(count, width) < left ? packed_bytes(count, width) : left;
-        position += run.size;
+        run.size = left;
+        position += packed_bytes(count, width) < left ? packed_bytes(count, width) : left;
       } else {
         const u32 value_bytes = (width + 7) / 8;
         if (value_bytes > left) return Status::TRUNCATED;

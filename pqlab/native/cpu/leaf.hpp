@@ -3,12 +3,23 @@
 // (loops.hpp).
 #pragma once
 #include <cstring>
-#include <utility>
 
 #include "leaf.cuh"
 
 #ifndef PQ_INSTRUCTION_SET
 #define PQ_INSTRUCTION_SET portable
+#endif
+#if defined(__AVX512VBMI2__)
+#include "simd/avx512.hpp"
+#elif defined(__AVX2__)
+#include "simd/avx2.hpp"
+#else
+#include "simd/portable.hpp"
+namespace pq {
+inline namespace PQ_INSTRUCTION_SET {
+namespace step = portable_step;
+}
+}  // namespace pq
 #endif
 
 namespace pq {
@@ -20,72 +31,46 @@ struct CpuThread : SerialGroup {};
 
 namespace tile {
 
-constexpr u32 SIZE = 32;  // values; a tile of width w is exactly w 32-bit words
-
-template <u32 WIDTH>
-inline void unpack(const u8* bytes, u32* out) {
-  if constexpr (WIDTH == 0) {
-    std::memset(out, 0, SIZE * sizeof(u32));
-  } else {
-    u32 words[WIDTH + 1];
-    std::memcpy(words, bytes, WIDTH * sizeof(u32));
-    words[WIDTH] = 0;
-    constexpr u32 MASK = WIDTH == 32 ? ~0u : (1u << (WIDTH % 32)) - 1;
-#pragma GCC unroll 32
-    for (u32 i = 0; i < SIZE; ++i) {
-      const u32 word = i * WIDTH / 32, shift = i * WIDTH % 32;
-      const u64 pair = words[word] | static_cast<u64>(words[word + 1]) << 32;
-      out[i] = static_cast<u32>(pair >> shift) & MASK;
+// Calls use(first ordinal, values, count) for tile after tile of a run; count is N, a constant, but
+// for the last one.
+template <u32 N, class V, class Unpack, class Use>
+inline void for_each(const Unpack& unpack, const u8* bytes, u64 size, u32 width, u64 count,
+                     Use&& use) {
+  alignas(64) V values[N];
+  const u64 tile_bytes = static_cast<u64>(width) * N / 8;
+  const auto unpack_tile = [&] {
+    if (tile_bytes + step::BEYOND <= size) {
+      unpack(bytes, values);
+    } else {
+      u8 padded[N * sizeof(V) + step::BEYOND] = {};
+      const u64 have = size < tile_bytes ? size : tile_bytes;
+      if (have != 0) std::memcpy(padded, bytes, have);
+      unpack(padded, values);
+      if (have < tile_bytes) {
+        bytes += have, size = 0;
+        return;
+      }
     }
-  }
-}
-
-using Unpack = void (*)(const u8*, u32*);
-
-template <class Widths>
-struct Table;
-template <u32... WIDTHS>
-struct Table<std::integer_sequence<u32, WIDTHS...>> {
-  static constexpr Unpack of[] = {unpack<WIDTHS>...};
-};
-using Unpackers = Table<std::make_integer_sequence<u32, 33>>;
-
-// Calls use(first ordinal, values, count) for tile after tile of a run.
-template <class Use>
-inline void for_each(const u8* bytes, u64 size, u32 width, u64 count, Use&& use) {
-  alignas(64) u32 values[SIZE];
-  const Unpack unpack_tile = Unpackers::of[width];
-  const u64 tile_bytes = static_cast<u64>(width) * 4;
+    bytes += tile_bytes, size -= tile_bytes;
+  };
   u64 at = 0;
-  for (; at + SIZE <= count && tile_bytes <= size; at += SIZE) {
-    unpack_tile(bytes, values);
-    use(at, values, SIZE);
-    bytes += tile_bytes;
-    size -= tile_bytes;
+  for (; at + N <= count; at += N) {
+    unpack_tile();
+    use(at, values, N);
   }
-  while (at < count) {
-    u8 padded[SIZE * 4] = {};
-    const u64 have = size < tile_bytes ? size : tile_bytes;
-    if (have != 0) std::memcpy(padded, bytes, have);
-    unpack_tile(padded, values);
-    const u32 left = count - at < SIZE ? static_cast<u32>(count - at) : SIZE;
-    use(at, values, left);
-    bytes += have;
-    size -= have;
-    at += left;
-  }
+  if (at == count) return;
+  unpack_tile();
+  use(at, values, static_cast<u32>(count - at));
 }
 
-// Calls use(ordinal, value) for values of more than 32 bits.
+// The same with tiles of u32 up to 32 bits, of u64 above.
 template <class Use>
-inline void for_each_wide(const u8* bytes, u64 size, u32 width, u64 count, Use&& use) {
-  u64 i = 0;
-  if (width <= 57) {  // with up to 7 bits before it, within one word
-    for (u64 bit = 0; i < count && (bit >> 3) + sizeof(u64) <= size; ++i, bit += width) {
-      use(i, load<u64>(bytes + (bit >> 3)) >> (bit & 7) & low_bits(width));
-    }
+inline void for_each_value(const u8* bytes, u64 size, u32 width, u64 count, Use&& use) {
+  if (width > 32) {
+    for_each<step::WIDE_TILE, u64>(step::UnpackWide(width), bytes, size, width, count, use);
+  } else {
+    for_each<step::TILE, u32>(step::Unpack(width), bytes, size, width, count, use);
   }
-  for (; i < count; ++i) use(i, unpack_one(bytes, size, width, i));
 }
 
 }  // namespace tile
@@ -93,12 +78,7 @@ inline void for_each_wide(const u8* bytes, u64 size, u32 width, u64 count, Use&&
 template <class Map, class T>
 inline void map_run(const CpuThread&, const u8* bytes, u64 size, u32 width, u64 count,
                     const Map& map, T* out) {
-  if (width > 32) {
-    tile::for_each_wide(bytes, size, width, count,
-                        [&](u64 at, u64 value) { out[at] = map(value); });
-    return;
-  }
-  tile::for_each(bytes, size, width, count, [&](u64 at, const u32* values, u32 n) {
+  tile::for_each_value(bytes, size, width, count, [&](u64 at, const auto* values, u32 n) {
     for (u32 i = 0; i < n; ++i) out[at + i] = map(values[i]);
   });
 }
@@ -116,35 +96,51 @@ inline T sum_run(const CpuThread&, const u8* bytes, u64 size, u32 width, u64 cou
     for (u64 i = 0; i < count; ++i) out[i] = static_cast<T>(last + base * static_cast<T>(i + 1));
     return static_cast<T>(last + base * static_cast<T>(count));
   }
-  if (width > 32) {
-    tile::for_each_wide(bytes, size, width, count, [&](u64 at, u64 value) {
-      out[at] = last = static_cast<T>(last + base + value);
-    });
-    return last;
+  const auto sum = [&](u64 at, const auto* values, u32 n) {
+    constexpr u32 N = sizeof(*values) == sizeof(u32) ? step::TILE : step::WIDE_TILE;
+    if (n == N) {
+      last = step::sum<N>(values, base, last, out + at);
+      return;
+    }
+    T sums[N];
+    step::sum<N>(values, base, last, sums);
+    std::memcpy(out + at, sums, n * sizeof(T));
+    last = sums[n - 1];
+  };
+  if constexpr (sizeof(T) == sizeof(u32)) {
+    tile::for_each<step::TILE, u32>(step::Unpack(width), bytes, size, width, count, sum);
+  } else {
+    tile::for_each_value(bytes, size, width, count, sum);
   }
-  tile::for_each(bytes, size, width, count, [&](u64 at, const u32* values, u32 n) {
-    T differences[tile::SIZE];
-    for (u32 i = 0; i < tile::SIZE; ++i) differences[i] = static_cast<T>(base + values[i]);
-    for (u32 i = 0; i < n; ++i) out[at + i] = last = static_cast<T>(last + differences[i]);
-  });
   return last;
+}
+
+template <class T>
+inline void fill_run(const CpuThread&, T value, u64 count, T* out) {
+  step::fill(value, count, out);
 }
 
 template <class T>
 inline u64 gather_run(const CpuThread&, const u8* bytes, u64 size, u32 width, u64 count,
                       const T* dictionary, u64 entries, T* out) {
   u64 bad = count;
-  tile::for_each(bytes, size, width, count, [&](u64 at, const u32* indices, u32 n) {
-    u32 largest = 0;
-    for (u32 i = 0; i < n; ++i) largest = indices[i] > largest ? indices[i] : largest;
-    if (largest < entries) {
-      for (u32 i = 0; i < n; ++i) out[at + i] = dictionary[indices[i]];
-      return;
-    }
-    for (u32 i = 0; i < n; ++i) {
-      if (indices[i] >= entries && at + i < bad) bad = at + i;
-    }
-  });
+  const bool any_index_is_one = entries > low_bits(width);
+  tile::for_each<step::TILE, u32>(step::Unpack(width), bytes, size, width, count,
+                                  [&](u64 at, const u32* indices, u32 n) {
+                                    u32 largest = 0;
+                                    if (!any_index_is_one) {
+                                      for (u32 i = 0; i < n; ++i)
+                                        largest = indices[i] > largest ? indices[i] : largest;
+                                    }
+                                    if (any_index_is_one || largest < entries) {
+                                      for (u32 i = 0; i < n; ++i)
+                                        out[at + i] = dictionary[indices[i]];
+                                      return;
+                                    }
+                                    for (u32 i = 0; i < n; ++i) {
+                                      if (indices[i] >= entries && at + i < bad) bad = at + i;
+                                    }
+                                  });
   return bad;
 }
 
@@ -152,50 +148,53 @@ template <class T>
 inline void scatter_valid(const CpuThread&, const u8* validity, u64 count, const T* dense, T* out) {
   for (u64 at = 0; at < count; at += 64) {
     const u32 n = count - at < 64 ? static_cast<u32>(count - at) : 64;
-    u64 bits = get_bits(validity, at, n);
-    if (bits == low_bits(n)) {
-      std::memcpy(static_cast<void*>(out + at), dense, n * sizeof(T));
-      dense += n;
-      continue;
+    const u64 bits = get_bits(validity, at, n);
+    if (bits == ~0ull) {
+      std::memcpy(static_cast<void*>(out + at), dense, 64 * sizeof(T));
+      dense += 64;
+    } else {
+      dense += step::scatter(bits, n, dense, out + at);
     }
-    std::memset(static_cast<void*>(out + at), 0, n * sizeof(T));
-    for (; bits != 0; bits &= bits - 1) out[at + __builtin_ctzll(bits)] = *dense++;
   }
 }
 
+// Set bits from bit `at` on that lie within one byte.
+inline void or_bits_of_byte(u8* out, u64 at, u64 bits) {
+  out[at / 8] = static_cast<u8>(out[at / 8] | bits << (at & 7));
+}
+
 inline void put_bits(const CpuThread&, const u8* bitmap, u64 start, u64 count, u8* out, u64 at) {
-  if ((start & 7) == 0 && (at & 7) == 0) {
-    const u64 bytes = count / 8;
-    if (bytes != 0) std::memcpy(out + at / 8, bitmap + start / 8, bytes);
-    start += bytes * 8, at += bytes * 8, count -= bytes * 8;
-  }
-  constexpr u64 STEP = 56;  // with up to 7 bits before it, within one word
-  for (; count >= 64; count -= STEP, start += STEP, at += STEP) {
-    const u64 bits = load<u64>(bitmap + start / 8) >> (start & 7) & low_bits(STEP);
-    store(out + at / 8, load<u64>(out + at / 8) | bits << (at & 7));
-  }
-  while (count != 0) {
-    const u64 room = 8 - (at & 7);
-    const u64 n = count < room ? count : room;
-    const u64 bits = get_bits(bitmap, start, static_cast<u32>(n));
-    out[at / 8] = static_cast<u8>(out[at / 8] | bits << (at & 7));
+  const u64 head = (8 - (at & 7)) & 7;  // to the next whole byte
+  if (head != 0) {
+    const u32 n = static_cast<u32>(count < head ? count : head);
+    if (n != 0) or_bits_of_byte(out, at, get_bits(bitmap, start, n));
     start += n, at += n, count -= n;
+  }
+  u8* to = out + at / 8;
+  if ((start & 7) == 0) {
+    if (count >= 8) std::memcpy(to, bitmap + start / 8, count / 8);
+    to += count / 8, start += count & ~7ull, count &= 7;
+  }
+  for (; count >= 64; count -= 64, start += 64, to += 8) store(to, get_bits(bitmap, start, 64));
+  for (; count != 0; ++to) {
+    const u32 n = count < 8 ? static_cast<u32>(count) : 8;
+    *to = static_cast<u8>(*to | get_bits(bitmap, start, n));
+    start += n, count -= n;
   }
 }
 
 inline void set_bits(const CpuThread&, u64 count, u8* out, u64 at) {
-  const auto some = [out](u64 from, u64 n) {
-    out[from / 8] = static_cast<u8>(out[from / 8] | low_bits(static_cast<u32>(n)) << (from & 7));
-  };
   const u64 head = (8 - (at & 7)) & 7;
   if (count <= head) {
-    if (count != 0) some(at, count);
+    if (count != 0) or_bits_of_byte(out, at, low_bits(static_cast<u32>(count)));
     return;
   }
-  if (head != 0) some(at, head);
-  at += head, count -= head;
-  std::memset(out + at / 8, 0xff, count / 8);
-  if ((count & 7) != 0) some(at + (count & ~7ull), count & 7);
+  if (head != 0) or_bits_of_byte(out, at, low_bits(static_cast<u32>(head)));
+  count -= head;
+  u8* to = out + (at + head) / 8;
+  for (; count >= 64; count -= 64, to += 8) store(to, ~0ull);
+  for (; count >= 8; count -= 8) *to++ = 0xff;
+  if (count != 0) *to = static_cast<u8>(*to | low_bits(static_cast<u32>(count)));
 }
 
 inline void copy_run(const CpuThread&, const u8* from, u64 count, u8* out) {
