@@ -44,6 +44,10 @@ PQ_HD u32 load_big_endian_u32(const u8* from) {
          static_cast<u32>(from[2]) << 8 | from[3];
 }
 
+PQ_HD u64 load_big_endian_u64(const u8* from) {
+  return static_cast<u64>(load_big_endian_u32(from)) << 32 | load_big_endian_u32(from + 4);
+}
+
 PQ_HD u32 popcount(u64 word) {
 #ifdef __CUDA_ARCH__
   return static_cast<u32>(__popcll(word));

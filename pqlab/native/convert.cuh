@@ -78,23 +78,42 @@ struct DecimalInteger {
   }
 };
 
-// Big-endian two's complement of 1 byte and more; above 16, the rest must be the sign.
+// Big-endian two's complement of 1 to 8 bytes.
+PQ_HD i64 signed_from_big_endian(const u8* value, u32 length) {
+  u64 word = 0;
+  if (length == 8) {
+    word = load_big_endian_u64(value);
+  } else if (length >= 4) {  // the two halves may overlap
+    word = static_cast<u64>(load_big_endian_u32(value)) << (8 * (length - 4));
+    word |= load_big_endian_u32(value + length - 4);
+  } else {
+    for (u32 i = 0; i < length; ++i) word = word << 8 | value[i];
+  }
+  const u32 unused = 64 - 8 * length;
+  return static_cast<i64>(word << unused) >> unused;
+}
+
+// The same of 1 byte and more; above 16, the rest must be the sign.
 PQ_HD bool decimal_from_bytes(const u8* value, u32 length, Int128& out) {
   out = {0, 0};
   if (length == 0) return false;
-  const u8 sign = (value[0] & 0x80) != 0 ? 0xff : 0;
-  u32 at = 0;
-  for (; length - at > 16; ++at) {
-    if (value[at] != sign) return false;
+  bool fits = true;
+  if (length > 16) {
+    const u32 beyond = length - 16;
+    const u8 sign = (value[beyond] & 0x80) != 0 ? 0xff : 0;
+    for (u32 i = 0; i < beyond; ++i) fits &= value[i] == sign;
+    value += beyond;
+    length = 16;
   }
-  if (((value[at] ^ sign) & 0x80) != 0) return false;
-  u64 low = sign != 0 ? ~0ull : 0, high = low;
-  for (; at < length; ++at) {
-    high = high << 8 | low >> 56;
-    low = low << 8 | value[at];
+  if (length > 8) {
+    out.low = load_big_endian_u64(value + length - 8);
+    out.high = static_cast<u64>(signed_from_big_endian(value, length - 8));
+  } else {
+    const i64 word = signed_from_big_endian(value, length);
+    out.low = static_cast<u64>(word);
+    out.high = static_cast<u64>(word >> 63);
   }
-  out = {low, high};
-  return true;
+  return fits;
 }
 
 // Use: byte arrays to decimals.

@@ -57,4 +57,10 @@ PQ_HD u64 utf8_valid_up_to(const u8* bytes, u64 size, u64 readable) {
   return size;
 }
 
+// A Group may have a faster form.
+template <class Group>
+PQ_HD bool all_utf8(const Group&, const u8* bytes, u64 size, u64 readable) {
+  return utf8_valid_up_to(bytes, size, readable) == size;
+}
+
 }  // namespace pq

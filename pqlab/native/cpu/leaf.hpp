@@ -197,6 +197,15 @@ inline void set_bits(const CpuThread&, u64 count, u8* out, u64 at) {
   if (count != 0) *to = static_cast<u8>(*to | low_bits(static_cast<u32>(count)));
 }
 
+inline bool all_utf8(const CpuThread&, const u8* bytes, u64 size, u64 readable) {
+  return step::is_utf8(bytes, size, readable);
+}
+
+inline View make_view(const CpuThread&, const u8* value, u32 length, u64 readable, u32 buffer,
+                      u32 offset) {
+  return step::view(value, length, readable, buffer, offset);
+}
+
 inline void copy_run(const CpuThread&, const u8* from, u64 count, u8* out) {
   if (count != 0) std::memcpy(out, from, count);
 }

@@ -3,6 +3,7 @@
 #include <immintrin.h>
 
 #include "simd/portable.hpp"
+#include "simd/utf8.hpp"
 
 namespace pq {
 inline namespace PQ_INSTRUCTION_SET {
@@ -11,6 +12,7 @@ namespace step {
 using portable_step::fill;
 using portable_step::scatter;
 using portable_step::TILE;
+using portable_step::UnpackWide;
 using portable_step::WIDE_TILE;
 constexpr u32 BEYOND = 64;
 
@@ -46,23 +48,6 @@ class Unpack {
   __m256i mask_, bit_, word_, next_, right_, left_;
 };
 
-class UnpackWide {
- public:
-  explicit UnpackWide(u32 width) : width_(width), mask_(low_bits(width)) {}
-
-  void operator()(const u8* bytes, u64* out) const {
-    for (u32 i = 0, bit = 0; i < WIDE_TILE; ++i, bit += width_) {
-      const u32 shift = bit & 7;
-      const u64 high = static_cast<u64>(bytes[bit / 8 + 8]) << 1 << (63 - shift);
-      out[i] = (load<u64>(bytes + bit / 8) >> shift | high) & mask_;
-    }
-  }
-
- private:
-  u32 width_;
-  u64 mask_;
-};
-
 // Sums of the lanes up to and with each: within the halves, then the low half's into the high.
 inline __m256i running_sum(__m256i x, u32) {
   x = _mm256_add_epi32(x, _mm256_slli_si256(x, 4));
@@ -90,6 +75,9 @@ inline __m256i widened(const u32* from, u64) {
 
 template <u32 N, class T, class V>
 inline T sum(const V* values, T base, T last, T* out) {
+  if constexpr (sizeof(V) == sizeof(u64)) {  // just stored one by one: no wider load is quick
+    return portable_step::sum<N>(values, base, last, out);
+  }
   constexpr u32 LANES = 32 / sizeof(T);
   const __m256i bases = same(base);
   __m256i before = same(last);
@@ -104,6 +92,54 @@ inline T sum(const V* values, T base, T last, T* out) {
 }
 
 inline u64 spread_bits(u64 bits, u64 mask) { return _pdep_u64(bits, mask); }
+
+struct Wide {
+  static constexpr u64 WIDTH = 32;
+  using Register = __m256i;
+  static __m256i zero() { return _mm256_setzero_si256(); }
+  static __m256i load(const u8* from) { return load256(from); }
+  static bool ascii(__m256i x) { return _mm256_movemask_epi8(x) == 0; }
+  static bool none(__m256i x) { return _mm256_testz_si256(x, x) != 0; }
+  static __m256i low_half(__m256i x) { return _mm256_and_si256(x, _mm256_set1_epi8(15)); }
+  static __m256i high_half(__m256i x) { return low_half(_mm256_srli_epi16(x, 4)); }
+  static __m256i look_up(const u8* table, __m256i at) {
+    const __m128i once = _mm_load_si128(reinterpret_cast<const __m128i*>(table));
+    return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(once), at);
+  }
+  static __m256i above(__m256i x, int limit) {
+    return _mm256_subs_epu8(x, _mm256_set1_epi8(static_cast<char>(limit)));
+  }
+  static __m256i either(__m256i a, __m256i b) { return _mm256_or_si256(a, b); }
+  static __m256i high_bits_of_either(__m256i a, __m256i b) {
+    return _mm256_and_si256(either(a, b), _mm256_set1_epi8(static_cast<char>(0x80)));
+  }
+  static __m256i both(__m256i a, __m256i b, __m256i c) {
+    return _mm256_and_si256(_mm256_and_si256(a, b), c);
+  }
+  static __m256i differ(__m256i a, __m256i b) { return _mm256_xor_si256(a, b); }
+};
+
+inline bool is_utf8(const u8* bytes, u64 size, u64) { return pq::is_utf8<Wide>(bytes, size); }
+
+inline View view(const u8* value, u32 length, u64 readable, u32 buffer, u32 offset) {
+  if (readable < 16) return portable_step::view(value, length, readable, buffer, offset);
+  // From 12 - n on: n bytes of ones, then zeros.
+  alignas(32) static constexpr u8 ONES[32] = {255, 255, 255, 255, 255, 255,
+                                              255, 255, 255, 255, 255, 255};
+  const bool outside = length > MAX_INLINE_LENGTH;
+  const u32 shown = outside ? MAX_INLINE_LENGTH : length;
+  const auto load128 = [](const u8* from) {
+    return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+  };
+  __m128i bytes = _mm_and_si128(load128(value), load128(ONES + 12 - shown));
+  bytes = _mm_insert_epi32(_mm_slli_si128(bytes, 4), static_cast<int>(length), 0);
+  const __m128i place = _mm_set_epi32(static_cast<int>(offset), static_cast<int>(buffer), 0, 0);
+  const __m128i is_place = _mm_set_epi64x(outside ? -1 : 0, 0);
+  bytes = _mm_blendv_epi8(bytes, place, is_place);
+  View made;
+  store(&made, bytes);
+  return made;
+}
 
 }  // namespace step
 }  // namespace PQ_INSTRUCTION_SET

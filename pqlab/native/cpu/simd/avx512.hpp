@@ -4,6 +4,7 @@
 #include <immintrin.h>
 
 #include "simd/portable.hpp"
+#include "simd/utf8.hpp"
 
 namespace pq {
 inline namespace PQ_INSTRUCTION_SET {
@@ -190,6 +191,45 @@ inline void fill(T value, u64 count, T* out) {
     for (; count >= LANES; count -= LANES, out += LANES) _mm512_storeu_si512(out, many);
     _mm512_mask_storeu_epi8(out, low_bits(static_cast<u32>(count * sizeof(T))), many);
   }
+}
+
+struct Wide {
+  static constexpr u64 WIDTH = 64;
+  using Register = __m512i;
+  static __m512i zero() { return _mm512_setzero_si512(); }
+  static __m512i load(const u8* from) { return load512(from); }
+  static bool ascii(__m512i x) { return _mm512_movepi8_mask(x) == 0; }
+  static bool none(__m512i x) { return _mm512_test_epi8_mask(x, x) == 0; }
+  static __m512i low_half(__m512i x) { return _mm512_and_si512(x, _mm512_set1_epi8(15)); }
+  static __m512i high_half(__m512i x) { return low_half(_mm512_srli_epi16(x, 4)); }
+  static __m512i look_up(const u8* table, __m512i at) {
+    const __m128i once = _mm_load_si128(reinterpret_cast<const __m128i*>(table));
+    return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(once), at);
+  }
+  static __m512i above(__m512i x, int limit) {
+    return _mm512_subs_epu8(x, _mm512_set1_epi8(static_cast<char>(limit)));
+  }
+  static __m512i either(__m512i a, __m512i b) { return _mm512_or_si512(a, b); }
+  static __m512i high_bits_of_either(__m512i a, __m512i b) {
+    return _mm512_and_si512(either(a, b), _mm512_set1_epi8(static_cast<char>(0x80)));
+  }
+  static __m512i both(__m512i a, __m512i b, __m512i c) {
+    return _mm512_and_si512(_mm512_and_si512(a, b), c);
+  }
+  static __m512i differ(__m512i a, __m512i b) { return _mm512_xor_si512(a, b); }
+};
+
+inline bool is_utf8(const u8* bytes, u64 size, u64) { return pq::is_utf8<Wide>(bytes, size); }
+
+inline View view(const u8* value, u32 length, u64, u32 buffer, u32 offset) {
+  const bool outside = length > MAX_INLINE_LENGTH;
+  const u32 shown = outside ? MAX_INLINE_LENGTH : length;
+  __m128i bytes = _mm_maskz_loadu_epi8(static_cast<__mmask16>(_bzhi_u32(~0u, shown)), value);
+  bytes = _mm_insert_epi32(_mm_slli_si128(bytes, 4), static_cast<int>(length), 0);
+  const __m128i place = _mm_set_epi32(static_cast<int>(offset), static_cast<int>(buffer), 0, 0);
+  View made;
+  store(&made, _mm_mask_mov_epi32(bytes, static_cast<__mmask8>(outside * 12), place));
+  return made;
 }
 
 }  // namespace step

@@ -4,7 +4,9 @@
 #include <cstring>
 #include <utility>
 
-#include "bits.cuh"
+#include "group.cuh"
+#include "utf8.cuh"
+#include "view.cuh"
 
 namespace pq {
 inline namespace PQ_INSTRUCTION_SET {
@@ -12,7 +14,7 @@ namespace portable_step {
 
 constexpr u32 TILE = 32;      // values; a tile of width w is exactly w 32-bit words
 constexpr u32 WIDE_TILE = 8;  // values of more than 32 bits; a tile of width w is exactly w bytes
-constexpr u32 BEYOND = 0;     // bytes after a tile that are read with it
+constexpr u32 BEYOND = 16;    // bytes after a tile that are read with it
 
 template <u32 WIDTH>
 inline void unpack(const u8* bytes, u32* out) {
@@ -53,13 +55,18 @@ class Unpack {
 // Unpacks a wide tile, of values of up to 64 bits.
 class UnpackWide {
  public:
-  explicit UnpackWide(u32 width) : width_(width) {}
+  explicit UnpackWide(u32 width) : width_(width), mask_(low_bits(width)) {}
   void operator()(const u8* bytes, u64* out) const {
-    for (u32 i = 0; i < WIDE_TILE; ++i) out[i] = unpack_one(bytes, width_, width_, i);
+    for (u32 i = 0, bit = 0; i < WIDE_TILE; ++i, bit += width_) {
+      const u32 shift = bit & 7;
+      const u64 high = static_cast<u64>(bytes[bit / 8 + 8]) << 1 << (63 - shift);
+      out[i] = (load<u64>(bytes + bit / 8) >> shift | high) & mask_;
+    }
   }
 
  private:
   u32 width_;
+  u64 mask_;
 };
 
 // Sums up N differences, each `base` plus a value, from `last` on; gives the last sum.
@@ -93,6 +100,14 @@ inline u64 spread_bits(u64 bits, u64 mask) {
 template <class T>
 inline void fill(T value, u64 count, T* out) {
   for (u64 i = 0; i < count; ++i) out[i] = value;
+}
+
+inline bool is_utf8(const u8* bytes, u64 size, u64 readable) {
+  return utf8_valid_up_to(bytes, size, readable) == size;
+}
+
+inline View view(const u8* value, u32 length, u64 readable, u32 buffer, u32 offset) {
+  return make_view(SerialGroup{}, value, length, readable, buffer, offset);
 }
 
 }  // namespace portable_step

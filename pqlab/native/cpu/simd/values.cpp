@@ -21,8 +21,8 @@ StatusWord with_byte_arrays(Kind kind, const u8* bytes, ViewPlace place, u8* out
   if (kind == Kind::DECIMAL_BYTES) {
     return walk(Status::RANGE, DecimalsOut{reinterpret_cast<Int128*>(out)});
   }
-  return walk(Status::UTF8,
-              ViewsOut{bytes, kind == Kind::TEXT, place, reinterpret_cast<View*>(out)});
+  return walk(Status::UTF8, ViewsOut<CpuThread>{GROUP, bytes, kind == Kind::TEXT, place,
+                                                reinterpret_cast<View*>(out)});
 }
 
 StatusWord join_streams(ValueType type, const u8* bytes, u64 size, u64 count, u8* out) {
@@ -44,7 +44,7 @@ StatusWord scale_alp(ValueType type, const u8* bytes, u64 size, u64 count, u8* o
 // that is quicker to see than value by value. False: look again, for the place.
 bool text_at_once(const u32* lengths, const u8* bytes, u64 size, u64 count, ViewPlace place,
                   u8* out) {
-  const ViewsOut views{bytes, false, place, reinterpret_cast<View*>(out)};
+  const ViewsOut<CpuThread> views{GROUP, bytes, false, place, reinterpret_cast<View*>(out)};
   bool within = false;
   u64 end = 0;
   auto use = [&](u64 i, const u8* value, u32 length, u64 readable) {
@@ -53,7 +53,21 @@ bool text_at_once(const u32* lengths, const u8* bytes, u64 size, u64 count, View
     return views(i, value, length, readable);
   };
   const StatusWord word = walk_lengths(GROUP, lengths, bytes, size, count, Status::UTF8, use);
-  return word == STATUS_OK && !within && utf8_valid_up_to(bytes, end, size) == end;
+  return word == STATUS_OK && !within && all_utf8(GROUP, bytes, end, size);
+}
+
+// The same of text between lengths, where no byte of these could belong to a character.
+bool text_between_lengths(const u8* bytes, u64 size, u64 count, ViewPlace place, u8* out) {
+  const ViewsOut<CpuThread> views{GROUP, bytes, false, place, reinterpret_cast<View*>(out)};
+  u32 lengths = 0;
+  u64 end = 0;
+  auto use = [&](u64 i, const u8* value, u32 length, u64 readable) {
+    lengths |= length;
+    end = static_cast<u64>(value - bytes) + length;
+    return views(i, value, length, readable);
+  };
+  const StatusWord word = walk_byte_arrays(GROUP, bytes, size, count, Status::UTF8, use);
+  return word == STATUS_OK && (lengths & 0x80808080) == 0 && all_utf8(GROUP, bytes, end, size);
 }
 
 StatusWord decode_lengths(ValueType type, const u32* lengths, const u8* bytes, u64 size, u64 count,
@@ -87,9 +101,11 @@ StatusWord decode_plain(ValueType type, const u8* bytes, u64 size, u64 count, Vi
     case Kind::DECIMAL_INT32: return convert(bytes, size, count, DecimalInteger<i32>{}, out);
     case Kind::DECIMAL_INT64: return convert(bytes, size, count, DecimalInteger<i64>{}, out);
     case Kind::DECIMAL_FIXED: return convert(bytes, size, count, DecimalFixed{type.width}, out);
+    case Kind::TEXT:
+      if (text_between_lengths(bytes, size, count, place, out)) return STATUS_OK;
+      [[fallthrough]];
     case Kind::DECIMAL_BYTES:
     case Kind::BYTES:
-    case Kind::TEXT:
       return with_byte_arrays(type.kind, bytes, place, out, [&](Status refused, auto use) {
         return walk_byte_arrays(GROUP, bytes, size, count, refused, use);
       });
@@ -118,6 +134,7 @@ bool any_view_outside(const u8* views, u64 count) {
 }
 
 u64 valid_up_to(const u8* bytes, u64 size, u64 readable) {
+  if (all_utf8(GROUP, bytes, size, readable)) return size;
   return utf8_valid_up_to(bytes, size, readable);
 }
 
