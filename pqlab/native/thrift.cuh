@@ -13,7 +13,7 @@
 //     }
 //     if (in.status != ThriftStatus::OK) ...
 #pragma once
-#include "config.cuh"
+#include "bits.cuh"
 
 namespace pq {
 
@@ -159,7 +159,7 @@ struct ThriftReader {
     if (!expect(field, ThriftType::DOUBLE)) return 0;
     for (int shift = 0; shift < 64; shift += 8) bits |= static_cast<u64>(read_byte()) << shift;
     double value;
-    __builtin_memcpy(&value, &bits, sizeof value);
+    copy_small(&value, &bits, sizeof value);
     return value;
   }
   PQ_HD ThriftSpan read_binary(const ThriftField& field) {
