@@ -14,7 +14,9 @@ from pqlab.io.failures import reason
 from pqlab.io.source import DIRECT, Attempt, Bytes, Identity, Source, Transfer
 from pqlab.plan.policy import IOPolicy
 
-_VERSIONS = ("ETag", "etag", "e_tag", "LastModified", "last_modified", "mtime", "md5Hash")
+_VERSIONS = (
+    *("ETag", "etag", "e_tag", "md5Hash", "LastModified", "last_modified", "mtime", "created"),
+)
 _LOCAL = ("file", "local", "memory")
 
 
@@ -96,7 +98,7 @@ class FilesystemSource(Source):
         start_ns = time.perf_counter_ns()
         failure, data = None, b""
         try:
-            data = filesystem.cat_file(self._path, start, start + len(buffer))
+            data = _read(filesystem, self._path, start, len(buffer))
         except Exception as error:  # noqa: BLE001  # as above
             failure = f"cannot read: {reason(error)}"
         if failure is not None:
@@ -111,6 +113,14 @@ class FilesystemSource(Source):
         if self._filesystem is None:
             raise self._closed_error()
         return self._filesystem
+
+
+def _read(filesystem: Any, path: str, start: int, size: int) -> Any:
+    arrow = getattr(filesystem, "fs", None)
+    if hasattr(arrow, "open_input_file"):  # what fsspec opens of it cannot be read in the middle
+        with arrow.open_input_file(path) as file:
+            return file.read_at(size, start)
+    return filesystem.cat_file(path, start, start + size)
 
 
 def as_fsspec(filesystem: Any) -> Any:

@@ -7,7 +7,6 @@ from typing import Self
 
 KIB, MIB = 1 << 10, 1 << 20
 _MOST_GAP_BYTES = 4 * MIB
-_LEAST_SPLIT_BYTES, _MOST_SPLIT_BYTES = 512 * KIB, 8 * MIB
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +77,11 @@ class IOPolicy:
         A gap is worth fetching while that takes no longer than one more request would wait.
         """
         gap_bytes = _clamped(latency_s * bytes_per_s, 16 * KIB, _MOST_GAP_BYTES)
-        split_bytes = _clamped(gap_bytes, _LEAST_SPLIT_BYTES, _MOST_SPLIT_BYTES)
         return cls(
             gap_bytes=gap_bytes,
             overread_share=0.05,
-            split_bytes=split_bytes,
-            max_request_bytes=_MOST_SPLIT_BYTES,
+            split_bytes=512 * KIB,
+            max_request_bytes=8 * MIB,
             footer_guess_bytes=256 * KIB,
             walk_bytes=gap_bytes,
             concurrency=32,
