@@ -9,7 +9,7 @@ from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, Unpack, overload
 
 from pqlab import text
-from pqlab.errors import SelectionError, placed
+from pqlab.errors import LimitError, SelectionError, placed
 from pqlab.io.fetch import fetch_ahead
 from pqlab.io.pages import learn_pages
 from pqlab.plan.build import ChunkPages, build, pick_pages, split, unknown_rows
@@ -18,6 +18,7 @@ from pqlab.plan.plan import Plan
 from pqlab.plan.ranges import Ranges, length
 from pqlab.plan.selection import Narrowed, Selection
 from pqlab.stream.options import (
+    DecodeOptions,
     Engine,
     Int96Unit,
     InvalidUtf8,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from pqlab.native._native import Decoded
     from pqlab.reader import ParquetFile
     from pqlab.stream.iterator import Frames
+    from pqlab.stream.job import Job
     from pqlab.stream.units import FileParts
 
 
@@ -98,12 +100,16 @@ class FileSelection:
         int96_unit: Int96Unit = "ns",
         invalid_utf8: InvalidUtf8 = "error",
         trace: Trace | None = None,
+        memory_limit: int | None = None,
+        progress: bool = False,
     ) -> pl.DataFrame:
         """Read into a polars frame.
 
         `workers`: threads that decode; None takes as many as the process may use. `int96_unit`:
         "ns", or "us" for timestamps that nanoseconds do not reach. `invalid_utf8`: "error", or
         "binary" to have text as bytes, unchecked. `trace` records what requests and pages cost.
+        `memory_limit`: bytes; what surely decodes to more is a `LimitError` before it is read.
+        `progress` shows a bar.
 
         Raises `CorruptError`, `UnsupportedError`, `EncryptedError`, `LimitError` or `SourceError`,
         with the place; `SelectionError` for two columns of one name; `EngineError`; ValueError for
@@ -113,16 +119,19 @@ class FileSelection:
 
         from pqlab.assemble.arrow import to_frame
 
+        options: DecodeOptions = {
+            "engine": engine,
+            "workers": workers,
+            "int96_unit": int96_unit,
+            "invalid_utf8": invalid_utf8,
+            "trace": trace,
+        }
+        if memory_limit is not None:
+            self._check_memory(memory_limit)
+        if progress:
+            return self.submit(**options).result(progress=True)
         self._check_names()
-        parts = self._decode(
-            engine=engine,
-            workers=workers,
-            int96_unit=int96_unit,
-            invalid_utf8=invalid_utf8,
-            trace=trace,
-            for_polars=True,
-        )
-        frames = _assembled(parts, to_frame)
+        frames = _assembled(self._decode(**options, for_polars=True), to_frame)
         return frames[0] if len(frames) == 1 else pl.concat(frames, rechunk=False)
 
     def to_arrow(
@@ -159,7 +168,7 @@ class FileSelection:
 
         from pqlab.assemble.arrow import beside
 
-        parts = self._decode(engine="auto")
+        parts = self._decode()
         batches = (beside([pa.record_batch(d) for d in part.decoded]) for part in parts)
         reader = pa.RecordBatchReader.from_batches(self._arrow_schema, batches)
         return reader.__arrow_c_stream__(requested_schema)
@@ -174,6 +183,39 @@ class FileSelection:
 
         with placed(file=self.file.name):
             return columns_of(self.file.metadata, self.narrowed.leaves).schema
+
+    def submit(
+        self,
+        *,
+        engine: Engine = "auto",
+        workers: int | None = None,
+        int96_unit: Int96Unit = "ns",
+        invalid_utf8: InvalidUtf8 = "error",
+        trace: Trace | None = None,
+    ) -> Job[pl.DataFrame]:
+        """Begin to read into a polars frame, and go on: `.result()`, `.progress`, `.cancel()`.
+
+        Arguments as of `read`; raises at once what planning finds wrong.
+        """
+        from pqlab.cpu.engine import Team
+        from pqlab.stream.forms import joined_frames
+        from pqlab.stream.job import Job
+        from pqlab.stream.units import begin_all
+
+        self._check_names()
+        opener = file_opener(
+            engine,
+            workers=workers,
+            trace=trace,
+            int96_unit=int96_unit,
+            invalid_utf8=invalid_utf8,
+        )
+        plan = self.plan(engine=engine, walk=True)
+        size, what = plan.memory_high_bytes, "what is decoded"
+        self.file.limits.check("read_bytes", size, what, file=self.file.name)
+        opened = opener(self.file, [plan.leaves], Team.of(workers))
+        units, executor = begin_all(opened, split(plan, self.file.io))
+        return Job(opened, units, joined_frames, plan.wanted_bytes, executor)
 
     @overload
     def iter_row_groups(
@@ -272,14 +314,15 @@ class FileSelection:
     def _decode(
         self,
         *,
-        engine: Engine,
+        engine: Engine = "auto",
         trace: Trace | None = None,
         workers: int | None = None,
         int96_unit: Int96Unit = "ns",
         invalid_utf8: InvalidUtf8 = "error",
         for_polars: bool = False,
     ) -> Iterator[_Part]:
-        from pqlab.cpu import engine as cpu
+        from pqlab.cpu.engine import Team
+        from pqlab.stream.units import file_parts
 
         check_read_options(
             trace=trace, workers=workers, int96_unit=int96_unit, invalid_utf8=invalid_utf8
@@ -290,28 +333,33 @@ class FileSelection:
             with timed(recording, Stage.PLAN):
                 narrowed, pages = self._resolve(walk=True)
                 plan = self._plan(narrowed, pages, engine)
-                requests, parts = self._parts(plan, narrowed, pages)
             size, what = plan.memory_high_bytes, "what is decoded"
             file.limits.check("read_bytes", size, what, file=file.name)
+            opened = file_parts(
+                file,
+                [plan.leaves],
+                Team.of(workers),
+                recording,
+                int96_unit=int96_unit,
+                invalid_utf8=invalid_utf8,
+                for_polars=for_polars,
+            )
+            if opened.is_local:
+                for decoded in opened.in_order(split(plan, file.io)):
+                    yield _Part([decoded], recording)
+                return
+            with timed(recording, Stage.PLAN):
+                requests, parts = self._parts(plan, narrowed, pages)
             all_parts = [part for beside in parts for part in beside]
             fetched = fetch_ahead(file.source, requests, all_parts, file.io, recording)
             for beside in parts:
-                decoded = [
-                    cpu.read(
-                        part,
-                        file.metadata,
-                        its_bytes,
-                        verify_checksums=file.verify_checksums,
-                        limits=file.limits,
-                        recorder=recording.add if recording is not None else None,
-                        workers=workers,
-                        int96_unit=int96_unit,
-                        invalid_utf8=invalid_utf8,
-                        for_polars=for_polars,
-                    )
-                    for part, its_bytes in islice(fetched, len(beside))
-                ]
-                yield _Part(decoded, recording)
+                yield _Part(
+                    [
+                        opened.begin_plan(part, its_bytes, here=True).result()
+                        for part, its_bytes in islice(fetched, len(beside))
+                    ],
+                    recording,
+                )
 
     def _parts(
         self, plan: Plan, narrowed: Narrowed, pages: ChunkPages
@@ -329,6 +377,15 @@ class FileSelection:
             [build(file.metadata, part, pages, policy, file=file.name) for part in beside]
             for beside in parts_of(file.metadata, narrowed, self.roots(), policy)
         ]
+
+    def _check_memory(self, limit: int) -> None:
+        least = self.plan().memory_low_bytes
+        if least > limit:
+            raise LimitError(
+                f"what is read decodes to {least:,} bytes or more, above memory_limit = {limit:,}",
+                hint="Read it in parts, by iter_row_groups() or iter_batches()",
+                file=self.file.name,
+            )
 
     def _check_names(self) -> None:
         """Raise `SelectionError` if two root columns of one name are to go into a frame."""
@@ -395,12 +452,23 @@ def file_opener(
         trace=trace, workers=workers, int96_unit=int96_unit, invalid_utf8=invalid_utf8
     )
     into = trace if trace is not None else active_trace()
-    return lambda file, lanes, team: file_parts(
-        file,
-        lanes,
-        team,
-        into,
-        int96_unit=int96_unit,
-        invalid_utf8=invalid_utf8,
-        for_polars=for_polars,
-    )
+
+    def opened(file: ParquetFile, lanes: Sequence[tuple[int, ...]], team: Team) -> FileParts:
+        return file_parts(
+            file,
+            lanes,
+            team,
+            begun(into, file),
+            int96_unit=int96_unit,
+            invalid_utf8=invalid_utf8,
+            for_polars=for_polars,
+        )
+
+    return opened
+
+
+def begun(trace: Trace | None, file: ParquetFile) -> Recording | None:
+    """A read of the file that begins to be recorded, if it is."""
+    if trace is None:
+        return None
+    return trace.begin(file.name, [leaf.column for leaf in file.metadata.leaves])

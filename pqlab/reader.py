@@ -20,7 +20,7 @@ from pqlab.plan.columns import find_leaf
 from pqlab.plan.picks import ordinals, to_ordinal
 from pqlab.plan.policy import IOPolicy
 from pqlab.plan.selection import Narrowed, Selection, find_row_group, narrow
-from pqlab.stream.options import ReadOptions
+from pqlab.stream.options import DecodeOptions, ReadOptions
 
 if TYPE_CHECKING:
     import polars as pl
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from pqlab.overview.view import View
     from pqlab.stream.iterator import Frames
+    from pqlab.stream.job import Job
 
 
 def open(  # noqa: A001  # as `pqlab.open`, which takes folders, too
@@ -304,6 +305,19 @@ class ParquetFile:
     def __arrow_c_schema__(self) -> object:
         """The schema of all columns, as of `FileSelection`."""
         return self.select().__arrow_c_schema__()
+
+    def submit(
+        self,
+        columns: Any = None,
+        *,
+        row_groups: Any = None,
+        pages: Any = None,
+        rows: Any = None,
+        **options: Unpack[DecodeOptions],
+    ) -> Job[pl.DataFrame]:
+        """`select(...).submit(...)` in one call: it takes the arguments of both."""
+        selection = self.select(columns, row_groups=row_groups, pages=pages, rows=rows)
+        return selection.submit(**options)
 
     def iter_row_groups(
         self,

@@ -226,7 +226,7 @@ def test_nvtx_ranges_where_it_is_installed(path: Path, monkeypatch: pytest.Monke
     finally:
         _package.cache_clear()
     assert {domain for domain, _ in ranges} == {"pqlab"}
-    assert {"plan", "wait", "assemble"} <= {message for _, message in ranges}
+    assert {"plan", "assemble"} <= {message for _, message in ranges}
 
 
 def test_without_nvtx_nothing_is_missed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
@@ -12,7 +13,7 @@ import numpy as np
 
 from pqlab import text
 from pqlab.dataset.parallel import each
-from pqlab.errors import SelectionError, UnsupportedError
+from pqlab.errors import LimitError, SelectionError, UnsupportedError
 from pqlab.file_selection import FileSelection, file_opener
 from pqlab.plan.plan import Plan
 from pqlab.plan.ranges import Ranges, length
@@ -82,8 +83,9 @@ class DatasetSelection:
         import polars as pl
 
         empty = self._empty(options)
-        total_bytes = 0
+        total_bytes, limit = 0, options.get("memory_limit")
         lock = threading.Lock()
+        bar = _bar(len(self.parts), shown=options.pop("progress", False))
 
         def read_part(part: tuple[int, FileSelection]) -> pl.DataFrame:
             nonlocal total_bytes
@@ -91,9 +93,16 @@ class DatasetSelection:
             with lock:
                 total_bytes += int(frame.estimated_size())
                 self.dataset.limits.check("read_bytes", total_bytes, "what was read so far")
+                if limit is not None and total_bytes > limit:
+                    raise LimitError(
+                        f"{total_bytes:,} bytes so far are above memory_limit = {limit:,}",
+                        hint="Read it in parts, by iter_row_groups() or iter_batches()",
+                    )
+                bar.update()
             return frame
 
-        return pl.concat([empty, *each(self.dataset.io.concurrency, read_part, self.parts)])
+        with bar:
+            return pl.concat([empty, *each(self.dataset.io.concurrency, read_part, self.parts)])
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """The rows as a stream of Arrow batches (the Arrow PyCapsule interface), file after file.
@@ -254,7 +263,7 @@ class DatasetSelection:
         """The result without rows: each column typed by the first file that has it."""
         import polars as pl
 
-        typing: ReadOptions = {**options, "trace": None}
+        typing: ReadOptions = {**options, "trace": None, "memory_limit": None}
         typed_by = self.dataset.merged.typed_by
         by_file: dict[int, list[Path]] = {}
         for path in self.paths:
@@ -275,6 +284,19 @@ class DatasetSelection:
         files = text.plural(len(self.parts), "file")
         columns = text.plural(len(self._roots) + len(self.keys) + len(self.extras), "column")
         return f"<{self.code}: {columns} of {files}>"
+
+
+class _NoBar(nullcontext[None]):
+    def update(self) -> None:
+        """Nothing is shown."""
+
+
+def _bar(num_files: int, *, shown: bool) -> Any:
+    if not shown:
+        return _NoBar()
+    from tqdm.auto import tqdm
+
+    return tqdm(total=num_files, unit=" files", desc="read")
 
 
 def _row_index(file: ParquetFile, rows: Mapping[int, Ranges]) -> np.ndarray:

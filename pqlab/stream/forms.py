@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
@@ -24,6 +25,12 @@ def form(to: str) -> Form[Any]:
 
 def _frame(_: Part, __: FileParts, decoded: list[Decoded]) -> pl.DataFrame:
     return to_frame(decoded)
+
+
+def joined_frames(parts: Sequence[Decoded]) -> pl.DataFrame:
+    """The parts' rows under each other."""
+    frames = [to_frame([part]) for part in parts]
+    return frames[0] if len(frames) == 1 else pl.concat(frames, rechunk=False)
 
 
 def _table(part: Part, file: FileParts, decoded: list[Decoded]) -> pa.Table:

@@ -15,8 +15,8 @@ Prefetch: TypeAlias = int | Literal["adaptive"]
 To: TypeAlias = Literal["polars", "arrow"]
 
 
-class ReadOptions(TypedDict, total=False):
-    """The keyword arguments of `FileSelection.read`."""
+class DecodeOptions(TypedDict, total=False):
+    """The keyword arguments of `FileSelection.submit`, which all that read share."""
 
     engine: Engine
     workers: int | None
@@ -25,7 +25,14 @@ class ReadOptions(TypedDict, total=False):
     trace: Trace | None
 
 
-class IterateOptions(ReadOptions, total=False):
+class ReadOptions(DecodeOptions, total=False):
+    """The keyword arguments of `FileSelection.read`."""
+
+    memory_limit: int | None
+    progress: bool
+
+
+class IterateOptions(DecodeOptions, total=False):
     """The keyword arguments of `FileSelection.iter_row_groups` beside `to`."""
 
     prefetch: Prefetch

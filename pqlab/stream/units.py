@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent import futures
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Unpack
 
 from pqlab.cpu import engine
-from pqlab.cpu.engine import LocalBytes, Reading, Team
-from pqlab.errors import PqlabError
+from pqlab.cpu.engine import FetchedBytes, LocalBytes, Reading, Team
 from pqlab.io.fetch import fetch, served_ranges
 from pqlab.io.pages import learn_pages
 from pqlab.native._native import Decoded
@@ -18,7 +20,7 @@ from pqlab.plan.build import build
 from pqlab.plan.plan import Plan
 from pqlab.plan.selection import Narrowed
 from pqlab.stream.parts import Part
-from pqlab.trace import Recording, Stage, Trace
+from pqlab.trace import Recording, Stage
 from pqlab.trace.recorder import timed
 
 if TYPE_CHECKING:
@@ -58,6 +60,14 @@ class Unit:
             self._future.exception()
         while self._reading is not None and not self._reading.job.wait(1 << 62):
             pass
+
+    def wait_until(self, until: float) -> bool:
+        """Wait, at most until that time of `time.monotonic`; whether it is done."""
+        if self._future is not None:
+            futures.wait([self._future], max(until - time.monotonic(), 0))
+        if self._reading is not None:
+            self._reading.job.wait(max(int((until - time.monotonic()) * 1e9), 0))
+        return self.done
 
     def urge(self) -> None:
         """Have it served before all others."""
@@ -153,9 +163,20 @@ class FileParts:
             )
         size = plan.memory_high_bytes
         file.limits.check("read_bytes", size, "what is decoded", file=file.name)
-        return engine.begin(plan, file.metadata, self._bytes(plan), self._team, **self._options)
+        return self.begin_plan(plan)
 
-    def _bytes(self, plan: Plan) -> engine.FetchedBytes | LocalBytes:
+    def begin_plan(
+        self, plan: Plan, fetched: FetchedBytes | None = None, *, here: bool = False
+    ) -> Reading:
+        """Begin to read what is planned; bytes that native code does not fetch are fetched here.
+
+        `fetched`: the bytes, if they are there. `here`: what is small is done at once, by the
+        calling thread.
+        """
+        found = self._bytes(plan) if fetched is None else fetched
+        return engine.begin(plan, self.file.metadata, found, self._team, here=here, **self._options)
+
+    def _bytes(self, plan: Plan) -> FetchedBytes | LocalBytes:
         if self._local is None:
             file = self.file
             return fetch(file.source, plan.requests, plan.tables, file.io, self.recording)
@@ -165,32 +186,42 @@ class FileParts:
         self.recording.serve(served_ranges(plan.requests, plan.tables, ids))
         return LocalBytes(self._local, ids.start)
 
+    def in_order(self, plans: Sequence[Plan]) -> Iterator[Decoded]:
+        """What is read of each plan; the next one is begun before one is waited for."""
+        begun: deque[Reading] = deque()
+        for number, plan in enumerate(plans):
+            begun.append(self.begin_plan(plan, here=len(plans) == 1))
+            if number:
+                yield self._checked(begun.popleft())
+        yield self._checked(begun.popleft())
+
+    def _checked(self, reading: Reading) -> Decoded:
+        try:
+            return reading.result()
+        finally:
+            self.file.source.check_unchanged()
+
     def decoded(self, units: Sequence[Unit | None]) -> list[Decoded]:
         """The columns of a part, lane by lane. Raises what ended one early.
 
         `SourceChangedError` if the file changed before all bytes were there.
         """
         try:
-            decoded = [unit.result() for unit in units if unit is not None]
-        except PqlabError:
-            self.file.source.check_unchanged()  # explains what else looks like a corrupt page
-            raise
-        if self.is_local:
-            self.file.source.check_unchanged()
-        return decoded
+            return [unit.result() for unit in units if unit is not None]
+        finally:
+            if self.is_local:
+                # Also where a page is corrupt: this explains what else looks like it.
+                self.file.source.check_unchanged()
 
 
 def file_parts(
     file: ParquetFile,
     lanes: Sequence[tuple[int, ...]],
     team: Team,
-    trace: Trace | None,
+    recording: Recording | None,
     **options: Unpack[engine.Options],
 ) -> FileParts:
-    """The file, with what is said of it when it was opened; recorded, a read begins."""
-    recording = None
-    if trace is not None:
-        recording = trace.begin(file.name, [leaf.column for leaf in file.metadata.leaves])
+    """The file, with what was said of it when it was opened."""
     given: engine.Options = {
         **options,
         "verify_checksums": file.verify_checksums,
@@ -198,3 +229,28 @@ def file_parts(
         "recorder": recording.add if recording is not None else None,
     }
     return FileParts(file, lanes, team, given, recording)
+
+
+def begin_all(
+    file: FileParts, plans: Sequence[Plan]
+) -> tuple[list[Unit], ThreadPoolExecutor | None]:
+    """A unit for each plan, served in order, and whose thread fetches where native code does not.
+
+    That thread is one plan ahead of decoding, at most.
+    """
+    if file.is_local:
+        return [Unit(partial(file.begin_plan, plan), None) for plan in plans], None
+    executor = ThreadPoolExecutor(1, thread_name_prefix="pqlab-submit")
+    units: list[Unit] = []
+    for number, plan in enumerate(plans):
+        before = units[number - 1] if number else None
+        units.append(Unit(partial(_begin_behind, file, plan, before), executor))
+    executor.shutdown(wait=False)  # its thread ends once all is fetched
+    return units, executor
+
+
+def _begin_behind(file: FileParts, plan: Plan, before: Unit | None) -> Reading:
+    reading = file.begin_plan(plan)
+    if before is not None:
+        before.wait()
+    return reading

@@ -77,6 +77,7 @@ class WindowReason(IntEnum):
     LATE = 2
     IDLE = 3  # pages lay ready for long
     MEMORY = 4  # the memory limit is near
+    NO_GAIN = 5  # a larger one did not shorten the waits
 
     @property
     def text(self) -> str:

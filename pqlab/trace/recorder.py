@@ -200,7 +200,8 @@ class Trace:
         """A row per change of a prefetch window, by time: its size in pages, and why.
 
         `column` is null for a window of all columns together. `why`: `start`, `queue_empty` and
-        `late` (misses), `idle` (pages lay ready for long), `memory` (the limit is near).
+        `late` (misses), `idle` (pages lay ready for long), `memory` (the limit is near), `no_gain`
+        (a larger one did not shorten the waits).
         """
         from pqlab.trace.frames import windows_frame
 

@@ -194,7 +194,7 @@ i64 run_dictionary(Read& read) {
 
 bool ReadWork::next(Phase& phase) {
   constexpr Step STEPS[] = {&ReadWork::fetch, &ReadWork::decode, &ReadWork::cut_nested,
-                            &ReadWork::fill_nested, &ReadWork::share_nested};
+                            &ReadWork::fill_nested, &ReadWork::finish};
   while (step_ < std::size(STEPS)) {
     if ((this->*STEPS[step_++])(phase)) return true;
   }
@@ -282,9 +282,11 @@ bool ReadWork::fill_nested(Phase& phase) {
   return true;
 }
 
-// Once all is there.
-bool ReadWork::share_nested(Phase&) {
+// Once all is there. What was fetched is let go, but for what views point into.
+bool ReadWork::finish(Phase&) {
   if (any_nested_) agree(read_);
+  for (Piece& piece : spec_.fetch.pieces) piece.owner.reset();
+  read_.nested_pages.clear();
   return false;
 }
 

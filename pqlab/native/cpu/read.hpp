@@ -224,7 +224,7 @@ class ReadWork {
   bool decode(Phase& phase);
   bool cut_nested(Phase& phase);
   bool fill_nested(Phase& phase);
-  bool share_nested(Phase& phase);
+  bool finish(Phase& phase);
 
   ReadSpec spec_;
   Read read_;
