@@ -213,9 +213,8 @@ nb::bytes decompress(i32 codec, const Bytes& data, u64 size, const std::string& 
 
 void bind_codecs(nb::module_& m) {
   m.def("codec_name", &codec_name, nb::arg("codec"));
-  m.def(
-      "codec_sources", &codec_sources, nb::arg("only") = "",
-      "Codec -> where its decompressor comes from; `only`: as Libraries::load.");
+  m.def("codec_sources", &codec_sources, nb::arg("only") = "",
+        "Codec -> where its decompressor comes from; `only`: as Libraries::load.");
   m.def("decompress", &decompress, nb::arg("codec"), nb::arg("data"), nb::arg("size"),
         nb::arg("only") = "", "Decompress a page's bytes to exactly `size` bytes.");
 }
