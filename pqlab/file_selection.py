@@ -291,7 +291,7 @@ class FileSelection:
             made,
             rows=rows,
             workers=workers,
-            fetchers=self.file.io.concurrency,
+            policy=self.file.io,
             **options,
         )
 

@@ -105,7 +105,7 @@ def test_a_key_is_taken_as_it_is(s3: dict[str, Any]) -> None:
 
 def test_folders_and_globs_of_a_bucket(s3: dict[str, Any]) -> None:
     trace = pqlab.Trace()
-    with trace, pqlab.open("s3://lake/", storage_options=s3) as data:
+    with trace, pqlab.open(["s3://lake/"], storage_options=s3) as data:
         assert [name.removeprefix("s3://lake/") for name in data.files] == [
             "day=1/x.parquet",
             "day=2/y.parquet",
@@ -170,7 +170,7 @@ def test_filesystems(tmp_path: Path) -> None:
     memory.pipe_file("/lake/k=1/one.parquet", DATA)
     assert_frame_equal(pqlab.read("memory://lake/k=2/two.parquet"), FRAME)
     for source, options in (("/lake/", {"filesystem": memory}), ("memory://lake/*/*.parquet", {})):
-        frame = pqlab.read(source, **options)  # type: ignore[arg-type]
+        frame = pqlab.read(source, **options)
         assert_frame_equal(frame.filter(k=2).drop("k"), FRAME)
     (tmp_path / "a.parquet").write_bytes(DATA)
     local = pyarrow.fs.LocalFileSystem()

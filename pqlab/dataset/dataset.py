@@ -13,6 +13,7 @@ from pqlab import reader, text
 from pqlab.dataset.parallel import each
 from pqlab.dataset.selection import DatasetSelection, Path, is_picked, leaves_of
 from pqlab.errors import SelectionError
+from pqlab.io import urls
 from pqlab.io.footer import Cache, load_metadata
 from pqlab.io.listing import list_files
 from pqlab.io.source import open_source
@@ -87,7 +88,9 @@ class Dataset:
         self.files = tuple(file.name for file in listing.files)
         self.skipped = listing.skipped
         self._fixed_io, self.limits = io, limits or DEFAULT_LIMITS
-        is_remote = any(file.known is not None for file in listing.files)
+        is_remote = filesystem is not None or any(
+            isinstance(file.source, str) and urls.is_remote(file.source) for file in listing.files
+        )
         self.io = io or (IOPolicy.remote() if is_remote else IOPolicy.local())
         self.cache, self.verify_checksums = cache, verify_checksums
         self._opened: dict[int, ParquetFile] = {}

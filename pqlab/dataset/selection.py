@@ -198,7 +198,7 @@ class DatasetSelection:
             base._replace(assemble=assemble),
             rows=rows,
             workers=workers,
-            fetchers=self.dataset.io.concurrency,
+            policy=self.dataset.io,
             **options,
         )
 

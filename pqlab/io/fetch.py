@@ -6,14 +6,15 @@ import threading
 import time
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from functools import cache
+from concurrent.futures import Future
+from functools import cache, partial
 from itertools import count
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from pqlab.errors import SourceError
+from pqlab.io.crew import Crew
 from pqlab.io.source import Bytes, Source, Transfer, padded_empty
 from pqlab.plan.coalesce import coalesce
 from pqlab.plan.plan import Plan
@@ -124,18 +125,16 @@ def _fetch_parts(
     threads = min(
         policy.concurrency, len(requests), 1 + length(requests) // policy.bytes_per_thread
     )
-    pool = None
-    if threads > 1:
-        pool = ThreadPoolExecutor(threads, thread_name_prefix="pqlab-fetch")
+    crew = Crew(threads) if threads > 1 else None
     held_bytes = begun = 0
     try:
         for need in needs:
             last = max(need, default=0)
             while begun < len(pieces) and (
-                begun < last or (pool and held_bytes + pieces[begun].size <= policy.window_bytes)
+                begun < last or (crew and held_bytes + pieces[begun].size <= policy.window_bytes)
             ):
                 held_bytes += pieces[begun].size
-                pieces[begun].begin(source, pool, worker)
+                pieces[begun].begin(source, crew, worker)
                 begun += 1
             mine = [pieces[number - 1] for number in need]
             asked = [done for piece in mine for done in piece.take() if done.transfer.asked]
@@ -145,10 +144,8 @@ def _fetch_parts(
             yield Fetched({piece.start: piece.buffer for piece in mine})
             held_bytes -= sum(piece.release() for piece in mine)
     finally:
-        if pool is not None:
-            # After an error or an interrupt what has not begun is dropped, and nobody waits for
-            # what is under way.
-            pool.shutdown(wait=False, cancel_futures=True)
+        if crew is not None:  # after an error nobody waits for what is under way
+            crew.dismiss()
 
 
 class _Request(NamedTuple):
@@ -175,10 +172,8 @@ class _Piece:
         self.users = 0
         self._requests: list[Future[_Request] | _Request] = []
 
-    def begin(
-        self, source: Source, pool: ThreadPoolExecutor | None, worker: Callable[[], int]
-    ) -> None:
-        """Make the requests, by the threads of the pool if there is one."""
+    def begin(self, source: Source, crew: Crew | None, worker: Callable[[], int]) -> None:
+        """Make the requests, by a crew if there is one."""
         shared = len(self._ranges) > 1
         if shared:
             self.buffer = padded_empty(self.size)
@@ -195,7 +190,7 @@ class _Piece:
             return _Request(start, stop, start_ns, duration_ns, worker(), transfer)
 
         for ends in self._ranges:
-            self._requests.append(run(ends) if pool is None else pool.submit(run, ends))
+            self._requests.append(run(ends) if crew is None else crew.submit(partial(run, ends)))
 
     def take(self) -> list[_Request]:
         """Wait for the bytes. The requests, for the first who asks."""

@@ -116,7 +116,7 @@ class FilesystemSource(Source):
 
 
 def _read(filesystem: Any, path: str, start: int, size: int) -> Any:
-    arrow = getattr(filesystem, "fs", None)
+    arrow: Any = getattr(filesystem, "fs", None)
     if hasattr(arrow, "open_input_file"):  # what fsspec opens of it cannot be read in the middle
         with arrow.open_input_file(path) as file:
             return file.read_at(size, start)

@@ -27,6 +27,7 @@ class IOPolicy:
 
     How far ahead: `window_bytes`: so much is fetched and not yet decoded, at most (or a row group,
     if larger). `part_bytes`: so much is decoded at once, at least, while more is fetched.
+    `first_window`: an iteration begins so many row groups ahead, before it has learned more.
 
     When requests fail: `attempts` of each, with a random pause of up to `backoff_s`, doubled each
     time, between them, until `deadline_s` after the first began. `connect_timeout_s`, and
@@ -46,6 +47,7 @@ class IOPolicy:
     copy_buffer_bytes: int = 1 * MIB
     window_bytes: int = 256 * MIB
     part_bytes: int = 256 * MIB
+    first_window: int = 1
     attempts: int = 5
     backoff_s: float = 0.1
     deadline_s: float = 120.0
@@ -88,6 +90,7 @@ class IOPolicy:
             bytes_per_thread=1,
             window_bytes=128 * MIB,
             part_bytes=1 * MIB,
+            first_window=8,
             basis=basis
             or f"measured: {latency_s * 1e3:.1f} ms, {bytes_per_s / 1e6:.0f} MB/s a connection",
         )

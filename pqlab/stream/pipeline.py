@@ -18,6 +18,7 @@ from pqlab.cpu.engine import Team
 from pqlab.errors import PqlabError
 from pqlab.native import _native
 from pqlab.native._native import Decoded
+from pqlab.plan.policy import IOPolicy
 from pqlab.stream.parts import Part
 from pqlab.stream.units import FileParts, Unit
 from pqlab.stream.windows import Asked, Window, after, short_of_memory
@@ -53,18 +54,19 @@ class Pipeline:
         prefetch: int | None,
         memory_limit: int,
         fetched_share: float,
-        fetchers: int,
+        policy: IOPolicy,
     ) -> None:
         """`prefetch`: parts ahead, None: as the consumer needs them.
 
-        `fetched_share`: bytes that are fetched for each that is decoded. `fetchers`: threads that
-        fetch, where native code does not.
+        `fetched_share`: bytes that are fetched for each that is decoded. `policy`: how far ahead
+        it begins, and how many threads fetch where native code does not.
         """
         self._parts, self._open_file, self._lanes, self._team = parts, open_file, lanes, team
         self._adaptive, self._memory_limit = prefetch is None, memory_limit
-        self._windows = [Window(1 if prefetch is None else prefetch) for _ in lanes]
+        first = policy.first_window if prefetch is None else prefetch
+        self._windows = [Window(first) for _ in lanes]
         self._cost = 1 + fetched_share
-        self._fetchers = fetchers
+        self._fetchers = policy.concurrency
         self._executor: ThreadPoolExecutor | None = None
         self._files: dict[int, FileParts] = {}
         self._pending: dict[int, _Pending] = {}  # by the part's number

@@ -13,6 +13,7 @@ from pqlab.cpu.engine import Team
 from pqlab.footer.metadata import FileMetaData
 from pqlab.plan.build import about_pages
 from pqlab.plan.memory import decoded_bytes
+from pqlab.plan.policy import IOPolicy
 from pqlab.plan.ranges import Ranges, length
 from pqlab.stream import order
 from pqlab.stream.iterator import Form, Frame, Frames
@@ -48,7 +49,7 @@ def stream(
     *,
     rows: int | None,
     workers: int | None,
-    fetchers: int,
+    policy: IOPolicy,
     prefetch: Prefetch = "adaptive",
     memory_limit: int | None = None,
     shard: tuple[int, int] | None = None,
@@ -98,7 +99,7 @@ def stream(
         prefetch=None if prefetch == "adaptive" else prefetch,
         memory_limit=limit,
         fetched_share=fetched_share,
-        fetchers=fetchers,
+        policy=policy,
     )
     return Frames(pipeline, form, position, rows)
 
