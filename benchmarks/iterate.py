@@ -62,7 +62,8 @@ def against_bulk(rounds: int) -> str:
         footers = trace.requests().filter(pl.col("reason") == "footer").height
         parts.append(
             f"{count} of 16 columns, {groups} row groups of 1 M rows; {footers} requests for the "
-            f"footer:\n\n{table(series, 'one read')}"
+            f"footer; {series.ratio('one by one', 'one read').text(2)} times one read:\n\n"
+            f"{table(series, 'one read')}"
         )
     return "The bar: 1.1 times one read; the footer read once.\n\n" + "\n\n".join(parts)
 

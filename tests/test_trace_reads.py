@@ -38,8 +38,9 @@ def test_each_request_has_its_reason(path: Path) -> None:
         file.page_header(0, "id", 1)
         file.read("id", rows=(100, 200))
     reasons = trace.requests()["reason"].to_list()
-    found = set(reasons) - {"footer", "page_index"}
-    assert found == {"page_headers", "dictionary", "pages"}
+    assert reasons[0] == "footer"
+    found = set(reasons) - {"page_index"}
+    assert found == {"footer", "page_headers", "dictionary", "pages"}
     assert ("page_index" in reasons) == (path.read_bytes() == paged_file(INDEXED).data)
     assert trace.to_frame().filter(stage="plan").height == 1
     # Two reads: what was read outside of reads, and the read.
@@ -53,6 +54,8 @@ def test_requests_say_what_they_fetched(path: Path) -> None:
     with pqlab.Trace() as trace, pqlab.open(path, cache=None) as file:
         file.read(["id", "word"])
     requests = trace.requests()
+    footer = requests.filter(reason="footer")
+    assert footer["stop"].to_list() == [path.stat().st_size]
     pages = requests.filter(reason="pages")
     for row in pages.to_dicts():
         assert row["wanted_bytes"] + row["wasted_bytes"] == row["stop"] - row["start"]

@@ -70,7 +70,7 @@ class Reason(IntEnum):
 
 
 class WindowReason(IntEnum):
-    """WindowReason a prefetch window has the size that it has."""
+    """Why a prefetch window has the size that it has."""
 
     START = 0
     QUEUE_EMPTY = 1

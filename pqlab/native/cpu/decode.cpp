@@ -29,7 +29,7 @@ nb::object array_of(Buffer buffer) {
   return nb::cast(Array(data, {size}, capsule));
 }
 
-nb::object array_of(const std::vector<std::vector<Event>>& workers) {
+nb::object array_of(const std::vector<WorkerEvents>& workers) {
   u64 count = 0;
   for (const auto& events : workers) count += events.size();
   Buffer all(count * sizeof(Event));

@@ -138,18 +138,21 @@ struct LastValue {
   std::string value;
 };
 
+// What one worker records; a cache line of its own, since every push writes the vector's end.
+struct alignas(64) WorkerEvents : std::vector<Event> {};
+
 struct Read {
   const ReadSpec& spec;
   const u64 id;          // of this read alone
   i64 queued_at_ns = 0;  // when its tasks were handed to the workers; 0 where nothing is recorded
   std::vector<ColumnOutput> columns;
-  std::vector<Dictionary> dictionaries;    // of the chunks
-  std::vector<PageTask> tasks;             // dictionaries before the pages that use them
-  std::vector<NestedPage> nested_pages;    // of the tasks; none where no column is nested
-  std::vector<std::vector<Event>> events;  // of the workers
-  std::vector<LastValue> last_values;      // from 1 on
-  std::atomic<u64> decoded_bytes{0};       // as ReadSpec::max_read_bytes counts them
-  std::mutex mutex;                        // of the states above, for those that wait
+  std::vector<Dictionary> dictionaries;  // of the chunks
+  std::vector<PageTask> tasks;           // dictionaries before the pages that use them
+  std::vector<NestedPage> nested_pages;  // of the tasks; none where no column is nested
+  std::vector<WorkerEvents> events;      // of the workers
+  std::vector<LastValue> last_values;    // from 1 on
+  std::atomic<u64> decoded_bytes{0};     // as ReadSpec::max_read_bytes counts them
+  std::mutex mutex;                      // of the states above, for those that wait
   std::condition_variable dictionary_done;
   std::condition_variable last_value_done;
 
