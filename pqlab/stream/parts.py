@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 from pqlab.plan.ranges import Ranges, length
 
-PART_BYTES = 4 << 20  # decoded: less is not worth native calls of its own
+PART_BYTES = 4 << 20  # decoded: smaller row groups go together
 FIRST_BYTES = 64 << 10  # parts grow from here on, so that the first frame is there soon
 PART_CHUNKS = 4096
 
-LANE_BYTES = 1 << 20  # decoded, of a part
+LANE_BYTES = 4 << 20  # decoded, of a part: less is not worth a native call of its own
 MOST_LANES = 32
 
 
