@@ -380,6 +380,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--only", nargs="*", default=[network.name for network in NETWORKS])
     parser.add_argument("--no-section", action="store_true", help="print only")
+    parser.add_argument("--no-sweeps", action="store_true", help="networks only")
     options = parser.parse_args()
     with store() as served:
         check(served)
@@ -388,9 +389,11 @@ def main() -> None:
             if network.name in options.only:
                 served.become(network)
                 rows += against_peers(served, network, options.rounds)
-        buffers = copy_buffers(served, Network(5, 500), options.rounds)
-        eight = eight_files(served, Network(30, 500), options.rounds)
-        print(eight)
+        buffers = eight = ""
+        if not options.no_sweeps:
+            buffers = copy_buffers(served, Network(5, 500), options.rounds)
+            eight = eight_files(served, Network(30, 500), options.rounds)
+            print(eight)
     head = (
         "| ms / MB/s | work | pqlab ms | ideal ms | of the ideal | peers, ms | fastest peer / pqlab"
         " | requests, of planned | over-read |"

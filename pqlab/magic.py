@@ -18,6 +18,8 @@ import pqlab
 from pqlab import arguments, text
 from pqlab.errors import PqlabError
 
+_ABOUT_SOURCE = "a file, folder, glob or URL; quote it if it has spaces"
+
 
 def load_ipython_extension(shell: InteractiveShell) -> None:
     """Register the magics; IPython calls it for `%load_ext pqlab`."""
@@ -29,7 +31,9 @@ class PqlabMagics(Magics):
     """`%pqread` and `%pqinspect`. Names in braces expand: `%pqread {path}`."""
 
     @magic_arguments()
-    @argument("source", metavar="PATH", help="a file, folder or glob; quote it if it has spaces")
+    @argument(
+        "source", metavar="PATH", help="a file, folder, glob or URL; quote it if it has spaces"
+    )
     @argument(
         "-c",
         "--columns",
@@ -65,7 +69,9 @@ class PqlabMagics(Magics):
         return _without_traceback(lambda: self._read(options))
 
     @magic_arguments()
-    @argument("source", metavar="PATH", help="a file, folder or glob; quote it if it has spaces")
+    @argument(
+        "source", metavar="PATH", help="a file, folder, glob or URL; quote it if it has spaces"
+    )
     @argument("-o", "--output", metavar="NAME", help="assign the opened file to NAME as well")
     @line_magic
     def pqinspect(self, line: str) -> Any:

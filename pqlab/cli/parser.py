@@ -15,7 +15,7 @@ _Parser: TypeAlias = argparse.ArgumentParser
 _Run: TypeAlias = Callable[[argparse.Namespace], None]
 
 _EPILOG = """\
-SOURCE is a file, a folder, a glob, several of these, or - for standard input.
+SOURCE is a file, a folder, a glob, a URL, several of these, or - for standard input.
 
 selections:
   -c fare_amount,address.city   columns by path; "#3" by ordinal, "^tip.*$" by pattern
@@ -73,7 +73,7 @@ def make_parser() -> _Parser:
 
 def _source() -> _Parser:
     parser = argparse.ArgumentParser(add_help=False)
-    parser.add_argument("source", nargs="+", metavar="SOURCE", help="file, folder, glob, or -")
+    parser.add_argument("source", nargs="+", metavar="SOURCE", help="file, folder, glob, URL, or -")
     return parser
 
 

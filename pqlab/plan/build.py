@@ -195,6 +195,7 @@ def build(
         memory_source=memory.source,
         engine=engine,
         engine_reason=engine_reason,
+        policy=policy.words,
         warnings=tuple(warnings),
     )
 

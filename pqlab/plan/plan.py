@@ -91,6 +91,7 @@ class Plan:
     engine: str
     engine_reason: str
     warnings: tuple[str, ...] = field(default=())
+    policy: str = ""  # how a remote source is asked, in words
 
     @property
     def requested_bytes(self) -> int:
@@ -174,6 +175,8 @@ class Plan:
         in_gaps = text.share(wasted, self.requested_bytes)
         sizes = f"{text.size(self.wanted_bytes)} wanted, {text.size(self.requested_bytes)} in"
         yield "bytes", f"{sizes} {requests} ({in_gaps} in gaps)"
+        if self.policy:
+            yield "policy", self.policy
         low, high = text.size(self.memory_low_bytes), text.size(self.memory_high_bytes)
         amount = low if low == high else f"{low} to {high}"
         yield "memory", f"{amount} decoded (from {self.memory_source})"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import Self
 
+from pqlab import text
+
 KIB, MIB = 1 << 10, 1 << 20
 _MOST_GAP_BYTES = 4 * MIB
 
@@ -61,6 +63,14 @@ class IOPolicy:
             value = getattr(self, cell.name)
             if cell.name != "basis" and not value >= least:
                 raise ValueError(f"{cell.name} is {value}; it must be at least {least}")
+
+    @property
+    def words(self) -> str:
+        """What the plan of a remote file says of it; nothing for local files."""
+        if self.basis == "local":
+            return ""
+        gap, longest = text.size(self.gap_bytes), text.size(self.max_request_bytes)
+        return f"{self.basis}; gaps up to {gap}, {self.concurrency} requests of up to {longest}"
 
     @classmethod
     def local(cls) -> Self:
