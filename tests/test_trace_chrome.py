@@ -138,7 +138,7 @@ def test_counters_show_windows_and_instants_show_failures(tmp_path: Path) -> Non
     recording = trace.begin("f", ["a", "b"])
     recording.window(-1, 2, WindowReason.START)
     recording.window(1, 4, WindowReason.LATE)
-    recording.asked(0, Prefetch.LATE, row_group=0, leaf=1, page=3)
+    recording.asked(0, Prefetch.LATE, row_groups=[0], leaf=1, page=3)
     recording.failed(pqlab.CorruptError("<broken>", row_group=0, column="b", page=3))
     events = exported(trace, tmp_path / "trace.json")
     assert [(event["name"], event["args"]) for event in of(events, "C")] == [

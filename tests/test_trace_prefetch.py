@@ -144,10 +144,28 @@ def test_a_miss_without_a_page_names_the_one_that_came_last() -> None:
     assert misses.rows() == [(0, "b", 1), (7, None, None)]
 
 
+def test_one_ask_may_be_for_several_row_groups() -> None:
+    trace = Trace()
+    recording = trace.begin("f", COLUMNS)
+    asked_ns = recording.trace.reads()["start_ns"][0]
+    recording.add(
+        events(
+            page(0, 0, asked_ns - 9, asked_ns - 5, row_group=3),
+            page(1, 0, asked_ns - 9, asked_ns + 5, row_group=4),
+            page(1, 0, asked_ns - 9, asked_ns - 5, row_group=5),
+        )
+    )
+    recording.asked(asked_ns, Prefetch.LATE, row_groups=[3, 4], leaf=0)
+    pages = trace.to_frame().filter(pl.col("page") == 0).sort("row_group")
+    assert pages["prefetch"].to_list() == ["ready", "late", None]
+    misses = Trace.merge({"a": trace}).prefetch_misses()
+    assert misses.select("row_group", "column", "page").rows() == [(4, "b", 0)]
+
+
 def test_recording_an_ask_times_it() -> None:
     trace = Trace()
     recording = trace.begin("f", COLUMNS)
-    recording.asked(recording.trace.reads()["start_ns"][0], Prefetch.READY, row_group=3)
+    recording.asked(recording.trace.reads()["start_ns"][0], Prefetch.READY, row_groups=[3])
     row = trace.to_frame().row(0, named=True)
     assert (row["stage"], row["prefetch"], row["row_group"]) == ("wait", "ready", 3)
     assert row["page"] is None

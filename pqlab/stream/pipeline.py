@@ -225,11 +225,11 @@ class Pipeline:
         recording = pending.file.recording
         if recording is None:
             return
-        row_group = pending.part.segments[0].row_group
+        row_groups = [segment.row_group for segment in pending.part.segments]
         worst = Prefetch.READY if last is None else found[last]
         leaves = () if last is None else pending.file.lanes[last]
         leaf = leaves[0] if worst is not Prefetch.READY and leaves else -1
-        recording.asked(asked_ns, worst, row_group=row_group, leaf=leaf)
+        recording.asked(asked_ns, worst, row_groups=row_groups, leaf=leaf)
 
     @staticmethod
     def _stalls(

@@ -54,7 +54,7 @@ MISSES = (Prefetch.LATE, Prefetch.QUEUE_EMPTY)
 
 
 class Reason(IntEnum):
-    """WindowReason bytes are fetched."""
+    """Why bytes are fetched."""
 
     NONE = 0
     FOOTER = 1
@@ -160,6 +160,14 @@ class Attempt(NamedTuple):
     received_bytes: int
     error: str | None  # None: it gave all bytes
     copy_bytes: int = 0  # the buffer that the bytes were copied through; 0: none
+
+
+class Ask(NamedTuple):
+    """When the consumer of an iteration asked for rows of a row group."""
+
+    read: int
+    row_group: int
+    asked_ns: int
 
 
 class WindowChange(NamedTuple):

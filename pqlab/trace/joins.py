@@ -72,7 +72,11 @@ def prefetch_of_pages(recorded: Recorded, requested: Requested) -> npt.NDArray[n
     asks = np.flatnonzero((events["stage"] == Stage.WAIT) & (stated != Prefetch.NONE))
     if not len(asks) or stated[pages].any():
         return stated
-    group_of_ask, asked_ns = _first_of(_row_group_keys(recorded, asks), events["start_ns"][asks])
+    known = np.array(recorded.asks, np.int64).reshape(-1, 3)
+    group_of_ask, asked_ns = _first_of(
+        np.concatenate([_row_group_keys(recorded, asks), (known[:, 0] << 32) | known[:, 1]]),
+        np.concatenate([events["start_ns"][asks], known[:, 2]]),
+    )
     keys = _row_group_keys(recorded, pages)
     place = np.minimum(np.searchsorted(group_of_ask, keys), len(group_of_ask) - 1)
     asked = group_of_ask[place] == keys
@@ -99,23 +103,42 @@ def prefetch_of_pages(recorded: Recorded, requested: Requested) -> npt.NDArray[n
 
 
 def with_last_pages(recorded: Recorded, waits: Rows) -> Events:
-    """These waits, with leaf and page, where no page is stated, of what came last before they end.
+    """These waits, with row group, leaf and page, where no page is stated, of what came last.
 
-    That is the page of the wait's row group whose last stage ended last.
+    That is the page of the row groups asked for whose last stage ended last before the wait did.
     """
     found = recorded.events[waits]
     pages = np.flatnonzero((recorded.events["page"] != NO_PAGE) & _is_stage_of_page(recorded))
-    stop_ns = (recorded.events["start_ns"] + recorded.events["duration_ns"])[pages]
-    pages = pages[np.lexsort((stop_ns, _row_group_keys(recorded, pages)))]
-    stop_ns = recorded.events["start_ns"][pages] + recorded.events["duration_ns"][pages]
     keys = _row_group_keys(recorded, pages)
-    for wait, key in zip(found, _row_group_keys(recorded, waits), strict=True):
-        first, last = np.searchsorted(keys, key, "left"), np.searchsorted(keys, key, "right")
+    stop_ns = (recorded.events["start_ns"] + recorded.events["duration_ns"])[pages]
+    order = np.lexsort((stop_ns, keys))
+    pages, keys, stop_ns = pages[order], keys[order], stop_ns[order]
+    together: dict[tuple[int, int], list[int]] = {}
+    for ask in recorded.asks:
+        together.setdefault((ask.read, ask.asked_ns), []).append((ask.read << 32) | ask.row_group)
+    reads = recorded.read[waits].tolist()
+    for wait, read, key in zip(found, reads, _row_group_keys(recorded, waits), strict=True):
+        if wait["page"] != NO_PAGE:
+            continue
         done_ns = wait["start_ns"] + wait["duration_ns"]
-        at = first + np.searchsorted(stop_ns[first:last], done_ns, "right") - 1
-        if wait["page"] == NO_PAGE and at >= first:
-            wait["leaf"], wait["page"] = recorded.events[["leaf", "page"]][pages[at]]
+        last = [
+            (stop_ns[at], pages[at])
+            for each in together.get((read, int(wait["start_ns"])), [int(key)])
+            if (at := _last_before(keys, stop_ns, each, done_ns)) >= 0
+        ]
+        if last:
+            for cell in _PAGE:
+                wait[cell] = recorded.events[cell][max(last)[1]]
     return found
+
+
+def _last_before(
+    keys: npt.NDArray[np.int64], stop_ns: npt.NDArray[np.int64], key: int, time_ns: int
+) -> int:
+    """The last one of the key that had stopped by then; -1: none. Sorted by both."""
+    first, last = np.searchsorted(keys, [key, key + 1])
+    at = int(first + np.searchsorted(stop_ns[first:last], time_ns, "right")) - 1
+    return at if at >= first else -1
 
 
 _PAGE = ("row_group", "leaf", "page")

@@ -19,6 +19,7 @@ from pqlab.errors import PqlabError
 from pqlab.trace.events import (
     EVENT,
     SERVED,
+    Ask,
     Attempt,
     Events,
     Prefetch,
@@ -60,6 +61,7 @@ class Recorded(NamedTuple):
     served: ServedRanges
     attempts: list[Attempt]
     windows: list[tuple[int, WindowChange]]
+    asks: list[Ask]
 
 
 class Trace:
@@ -79,6 +81,7 @@ class Trace:
         self._served: list[ServedRanges] = []
         self._attempts: list[Attempt] = []
         self._windows: list[tuple[int, WindowChange]] = []
+        self._asks: list[Ask] = []
         self._requests = 0
 
     def begin(self, file: str, columns: Sequence[str], *, outside: bool = False) -> Recording:
@@ -121,6 +124,7 @@ class Trace:
                 for attempt in part.attempts
             ]
             merged._windows += [(first_read + read, change) for read, change in part.windows]
+            merged._asks += [ask._replace(read=first_read + ask.read) for ask in part.asks]
             merged._requests += trace._requests
         return merged
 
@@ -129,7 +133,7 @@ class Trace:
         with self._lock:
             reads, parts = list(self._reads), list(self._events)
             served, attempts = list(self._served), list(self._attempts)
-            windows = list(self._windows)
+            windows, asks = list(self._windows), list(self._asks)
         events = np.concatenate([np.empty(0, EVENT), *(part for _, part in parts)])
         read = np.repeat(
             np.array([number for number, _ in parts], np.uint32), [len(part) for _, part in parts]
@@ -142,6 +146,7 @@ class Trace:
             np.concatenate([np.empty(0, SERVED), *served]),
             attempts,
             sorted(windows, key=lambda window: window[1].time_ns),
+            asks,
         )
 
     def to_frame(self) -> pl.DataFrame:
@@ -305,16 +310,24 @@ class Recording(NamedTuple):
             self.trace._windows.append((self.read, change))
 
     def asked(
-        self, asked_ns: int, found: Prefetch, *, row_group: int, leaf: int = -1, page: int = -2
+        self,
+        asked_ns: int,
+        found: Prefetch,
+        *,
+        row_groups: Sequence[int],
+        leaf: int = -1,
+        page: int = -2,
     ) -> None:
-        """Add that the consumer of an iteration asked for rows, and has them now.
+        """Add that the consumer of an iteration asked for rows of these row groups, and has them.
 
         `found`: `READY`, or how far the page was that came last, which `leaf` and `page` name.
         Changes of windows that follow from it are to be added before. Unless the read's events
         state the prefetch of their pages, it is told from when the first ask for their row group
         was.
         """
-        cells = {"row_group": row_group, "leaf": leaf, "page": page, "prefetch": int(found)}
+        with self.trace._lock:
+            self.trace._asks.extend(Ask(self.read, each, asked_ns) for each in row_groups)
+        cells = {"row_group": row_groups[0], "leaf": leaf, "page": page, "prefetch": int(found)}
         self.event(Stage.WAIT, asked_ns, **cells)
 
     def failed(self, error: BaseException) -> None:
