@@ -18,10 +18,11 @@ namespace nb = nanobind;
   extern const ValueLoops VALUE_LOOPS; \
   extern const RunLoops RUN_LOOPS;     \
   extern const BlockLoops BLOCK_LOOPS; \
+  extern const SlotLoops SLOT_LOOPS;   \
   }
 #define PQ_LOOPS_OF(instruction_set)                                                       \
   {instruction_set::VALUE_LOOPS, instruction_set::RUN_LOOPS, instruction_set::BLOCK_LOOPS, \
-   #instruction_set}
+   instruction_set::SLOT_LOOPS, #instruction_set}
 
 namespace pq {
 

@@ -83,7 +83,22 @@ struct BlockLoops {
   StatusWord (*lz4_raw)(const u8* src, u64 src_size, u8* dst, u64 dst_size);
 };
 
-struct Loops : ValueLoops, RunLoops, BlockLoops {
+// simd/slots.cpp: planes of bits, one per entry of a nested page, in words whose last has zeros
+// behind the last entry.
+struct SlotLoops {
+  // Set where the level is at least `level`, which is above 0.
+  void (*reaching)(const Level* levels, u64 count, u32 level, u64* bits);
+
+  // The bits of the entries that begin a slot, one after the other; gives how many are set.
+  u64 (*gather_slots)(const u64* begins, const u64* bits, u64 words, u64* out);
+
+  u64 (*count_bits)(const u64* bits, u64 words);
+
+  // For each entry that begins a list: `first` and how many elements begin before it.
+  void (*list_offsets)(const u64* lists, const u64* elements, u64 words, i64 first, i64* out);
+};
+
+struct Loops : ValueLoops, RunLoops, BlockLoops, SlotLoops {
   const char* instruction_set;
 };
 

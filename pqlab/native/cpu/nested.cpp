@@ -15,43 +15,95 @@ namespace {
                                       " goes on with a list that has no element there");
 }
 
-// Calls use(begins) with a function of an entry's ordinal: 1 where it begins a slot at `depth`.
-template <class Use>
-void with_begins(const Nesting& nesting, const NestedPage& page, u32 depth, Use&& use) {
-  const Level *r = page.r(), *d = page.d();
-  const u32 level = nesting.list_levels[depth];
-  if (page.repetition) {
-    use([=](u64 i) { return static_cast<u32>(r[i] <= depth) & static_cast<u32>(d[i] >= level); });
-  } else {
-    use([](u64) { return 1u; });
+// The levels of a page's entries as planes of bits (SlotLoops), each made when it is asked for.
+class Planes {
+ public:
+  Planes(const Nesting& nesting, const NestedPage& page)
+      : nesting_(nesting),
+        page_(page),
+        words_((page.count + 63) / 64),
+        reaching_(nesting.max_definition_level + 1),
+        repeating_(nesting.list_levels.size() + 1),
+        beginning_(nesting.list_levels.size()) {}
+
+  u64 words() const { return words_; }
+
+  // Where the definition level is at least `level`.
+  const u64* reaching(u32 level) { return at_least(page_.d(), level, reaching_[level]); }
+
+  // Where the repetition level is at least `level`.
+  const u64* repeating(u32 level) { return at_least(page_.r(), level, repeating_[level]); }
+
+  // Where an entry begins a slot at `depth`.
+  const u64* beginning(u32 depth) {
+    const u64* reached = reaching(nesting_.list_levels[depth]);
+    if (depth == nesting_.max_repetition_level()) return reached;
+    Buffer& plane = beginning_[depth];
+    if (plane) return words_of(plane);
+    const u64* later = repeating(depth + 1);
+    u64* begins = make(plane);
+    for (u64 i = 0; i < words_; ++i) begins[i] = reached[i] & ~later[i];
+    return begins;
   }
+
+ private:
+  static u64* words_of(const Buffer& plane) { return reinterpret_cast<u64*>(plane.data()); }
+
+  u64* make(Buffer& plane) const {
+    plane = Buffer(words_ * sizeof(u64));
+    return words_of(plane);
+  }
+
+  const u64* at_least(const Level* levels, u32 level, Buffer& plane) const {
+    if (plane) return words_of(plane);
+    u64* bits = make(plane);
+    if (level > 0) {
+      loops().reaching(levels, page_.count, level, bits);
+    } else if (words_ != 0) {
+      std::memset(bits, 0xff, words_ * sizeof(u64));
+      bits[words_ - 1] = low_bits(static_cast<u32>(page_.count - (words_ - 1) * 64));
+    }
+    return bits;
+  }
+
+  const Nesting& nesting_;
+  const NestedPage& page_;
+  const u64 words_;
+  std::vector<Buffer> reaching_, repeating_, beginning_;
+};
+
+bool in_order(const Nesting& nesting, Planes& planes) {
+  u64 bad = 0;
+  const u32 max_repetition_level = nesting.max_repetition_level();
+  for (u32 depth = 1; depth <= max_repetition_level; ++depth) {
+    const u64* repeats = planes.repeating(depth);
+    const u64* deeper = depth < max_repetition_level ? planes.repeating(depth + 1) : nullptr;
+    const u64* has_element = planes.reaching(nesting.list_levels[depth]);
+    u64 before = 1;  // what stands before the page is not looked at
+    for (u64 i = 0; i < planes.words(); ++i) {
+      const u64 goes_on = repeats[i] & ~(deeper != nullptr ? deeper[i] : 0);
+      bad |= goes_on & ~(has_element[i] & (has_element[i] << 1 | before));
+      before = has_element[i] >> 63;
+    }
+  }
+  return bad == 0;
+}
+
+[[noreturn]] void throw_first_out_of_order(const Nesting& nesting, const NestedPage& page) {
+  const Level *r = page.r(), *d = page.d();
+  u64 i = 0;
+  for (; i + 1 < page.count; ++i) {
+    const u32 level = nesting.list_levels[r[i]];
+    if (d[i] < level || (i != 0 && d[i - 1] < level)) break;
+  }
+  throw_order(i, r[i]);
 }
 
 // The bits of the slots at `depth`, set where the definition level reaches `level`; gives how many.
-u64 bits_of_slots(const Nesting& nesting, const NestedPage& page, u32 depth, u32 level,
-                  Buffer& bits) {
+u64 bits_of_slots(Planes& planes, const NestedPage& page, u32 depth, u32 level, Buffer& bits) {
   bits = Buffer((page.slots[depth] + 63) / 64 * sizeof(u64));
-  u8* to = bits.data();
-  const Level* d = page.d();
-  u64 set = 0, word = 0;
-  u32 used = 0;
-  const auto flush = [&] {
-    store(to, word);
-    to += sizeof(u64);
-    set += popcount(word);
-    word = 0;
-    used = 0;
-  };
-  with_begins(nesting, page, depth, [&](auto begins) {
-    for (u64 i = 0; i < page.count; ++i) {
-      const u32 begin = begins(i);
-      word |= static_cast<u64>(begin & static_cast<u32>(d[i] >= level)) << used;
-      used += begin;
-      if (used == 64) flush();
-    }
-  });
-  if (used != 0) flush();
-  return set;
+  return loops().gather_slots(planes.beginning(depth), planes.reaching(level), planes.words(),
+                              reinterpret_cast<u64*>(bits.data()));
 }
 
 void put_validity(const Buffer& bits, u64 set, u64 count, u8* out, u64 at,
@@ -64,24 +116,10 @@ void put_validity(const Buffer& bits, u64 set, u64 count, u8* out, u64 at,
   null_count.fetch_add(static_cast<i64>(count - set), std::memory_order_relaxed);
 }
 
-void fill_offsets(const Nesting& nesting, const NestedPage& page, u32 depth, u8* out) {
-  const u64 lists = page.slots[depth - 1];
-  Buffer scratch((lists + 1) * sizeof(i64));
-  auto* offsets = reinterpret_cast<i64*>(scratch.data());
-  i64 next = static_cast<i64>(page.first_slots[depth]);
-  u64 list = 0;
-  with_begins(nesting, page, depth - 1, [&](auto begins_list) {
-    with_begins(nesting, page, depth, [&](auto begins) {
-      for (u64 i = 0; i < page.count; ++i) {
-        offsets[list] = next;
-        list += begins_list(i);
-        next += begins(i);
-      }
-    });
-  });
-  if (lists != 0) {
-    std::memcpy(out + page.first_slots[depth - 1] * sizeof(i64), offsets, lists * sizeof(i64));
-  }
+void fill_offsets(Planes& planes, const NestedPage& page, u32 depth, u8* out) {
+  loops().list_offsets(planes.beginning(depth - 1), planes.beginning(depth), planes.words(),
+                       static_cast<i64>(page.first_slots[depth]),
+                       reinterpret_cast<i64*>(out) + page.first_slots[depth - 1]);
 }
 
 void fill_values(ValueType type, const Buffer& bits, const NestedPage& page, u8* out) {
@@ -107,42 +145,20 @@ void fill_values(ValueType type, const Buffer& bits, const NestedPage& page, u8*
 
 }  // namespace
 
-void check_order(const Nesting& nesting, const NestedPage& page) {
-  if (page.count == 0 || !page.repetition) return;
-  const Level *r = page.r(), *d = page.d();
-  const u32* needed = nesting.list_levels.data();
-  u32 bad = d[0] < needed[r[0]] ? 1 : 0;
-  for (u64 i = 1; i < page.count; ++i) {
-    const u32 level = needed[r[i]];
-    bad |= static_cast<u32>(d[i] < level) | static_cast<u32>(d[i - 1] < level);
-  }
-  if (bad == 0) return;
-  for (u64 i = 0; i < page.count; ++i) {
-    const u32 level = needed[r[i]];
-    if (d[i] < level || (i != 0 && d[i - 1] < level)) throw_order(i, r[i]);
-  }
-}
-
 void check_first(const Nesting& nesting, const NestedPage& page, Level last_level) {
   if (!page.begins_within_row()) return;
   if (last_level < nesting.list_levels[page.r()[0]]) throw_order(0, page.r()[0]);
 }
 
 void count_slots(const Nesting& nesting, NestedPage& page) {
-  const u32 depths = static_cast<u32>(nesting.list_levels.size());
-  page.slots.assign(depths, 0);
-  for (u32 depth = 0; depth < depths; ++depth) {
-    with_begins(nesting, page, depth, [&](auto begins) {
-      u64 sum = 0;
-      for (u64 i = 0; i < page.count; ++i) sum += begins(i);
-      page.slots[depth] = sum;
-    });
+  Planes planes(nesting, page);
+  if (page.repetition && !in_order(nesting, planes)) throw_first_out_of_order(nesting, page);
+  const auto count = [&](const u64* bits) { return loops().count_bits(bits, planes.words()); };
+  page.slots.clear();
+  for (u32 depth = 0; depth < nesting.list_levels.size(); ++depth) {
+    page.slots.push_back(count(planes.beginning(depth)));
   }
-  const Level* d = page.d();
-  const u32 there = nesting.max_definition_level;
-  u64 sum = 0;
-  for (u64 i = 0; i < page.count; ++i) sum += d[i] == there ? 1 : 0;
-  page.num_values = sum;
+  page.num_values = count(planes.reaching(nesting.max_definition_level));
 }
 
 void cut(const Nesting& nesting, ValueType type, const std::vector<RowsInPage>& rows,
@@ -187,14 +203,15 @@ void cut(const Nesting& nesting, ValueType type, const std::vector<RowsInPage>& 
 
 void fill(const Nesting& nesting, ValueType type, const NestedPage& page, NestedOutput& output,
           u8* values, u8* validity, std::atomic<i64>& null_count) {
+  Planes planes(nesting, page);
   const u32 innermost = nesting.max_repetition_level();
   for (u32 depth = 1; depth <= innermost; ++depth) {
-    fill_offsets(nesting, page, depth, output.offsets[depth - 1].data());
+    fill_offsets(planes, page, depth, output.offsets[depth - 1].data());
   }
   Buffer bits;
   for (u64 i = 0; i < nesting.groups.size(); ++i) {
     const OptionalGroup& group = nesting.groups[i];
-    const u64 set = bits_of_slots(nesting, page, group.depth, group.level, bits);
+    const u64 set = bits_of_slots(planes, page, group.depth, group.level, bits);
     put_validity(bits, set, page.slots[group.depth], output.groups[i].bits.data(),
                  page.first_slots[group.depth], output.groups[i].null_count);
   }
@@ -202,7 +219,7 @@ void fill(const Nesting& nesting, ValueType type, const NestedPage& page, Nested
   const u64 count = page.slots[innermost];
   u64 set = count;
   if (page.num_values != count) {
-    set = bits_of_slots(nesting, page, innermost, nesting.max_definition_level, bits);
+    set = bits_of_slots(planes, page, innermost, nesting.max_definition_level, bits);
   }
   if (validity != nullptr) {
     put_validity(bits, set, count, validity, page.first_slots[innermost], null_count);

@@ -57,15 +57,13 @@ struct NestedOutput {
   std::vector<BitmapOutput> groups;  // of Nesting::groups
 };
 
-// What the definition levels of a page must be for its repetition levels: an entry that repeats at
-// depth k goes on with a list that has an element, before it and in it. Throws Error (Corrupt).
-void check_order(const Nesting& nesting, const NestedPage& page);
-
-// The same between a page's first entry and the last definition level of the page before it.
-void check_first(const Nesting& nesting, const NestedPage& page, Level last_level);
-
-// Counts the slots and the values of a page whose levels are there.
+// Counts the slots and the values of a page whose levels are there. An entry that repeats at depth
+// k goes on with a list that has an element, before it and in it: throws Error (Corrupt) where the
+// definition levels say otherwise.
 void count_slots(const Nesting& nesting, NestedPage& page);
+
+// The same of a page's first entry and the last definition level of the page before it.
+void check_first(const Nesting& nesting, const NestedPage& page, Level last_level);
 
 // Keeps what lies in some of the rows, given as sorted, disjoint ranges [start, stop) that count
 // from the page's first entry's row.

@@ -26,7 +26,6 @@ void PageDecoder::read_nested_levels(const PageTask& task, Body& body, NestedPag
   const u32 max_repetition_level = nesting.max_repetition_level();
   if (max_repetition_level > 0) page.repetition = read(true, max_repetition_level);
   page.definition = read(false, nesting.max_definition_level);
-  check_order(nesting, page);
   count_slots(nesting, page);
   record(task, Stage::LEVELS, start, bytes, page.repetition.size() + page.definition.size());
 }

@@ -174,8 +174,35 @@ nb::bytes joined_streams(const Bytes& data_, u32 width, u64 count, const std::st
   return to_bytes(out);
 }
 
+nb::bytes reaching(const Bytes& levels_, u32 level, const std::string& form) {
+  const Guarded levels(levels_);
+  const u64 count = levels.size() / sizeof(Level);
+  Guarded bits((count + 63) / 64 * sizeof(u64));
+  of(form).reaching(as<Level>(levels), count, level, as<u64>(bits));
+  return to_bytes(bits);
+}
+
+nb::tuple gathered_slots(const Bytes& begins_, const Bytes& bits_, const std::string& form) {
+  const Guarded begins(begins_), bits(bits_);
+  const u64 count = begins.size() / sizeof(u64);
+  const u64 slots = of(form).count_bits(as<u64>(begins), count);
+  Guarded out((slots + 63) / 64 * sizeof(u64));
+  const u64 set = of(form).gather_slots(as<u64>(begins), as<u64>(bits), count, as<u64>(out));
+  return nb::make_tuple(to_bytes(out), slots, set);
+}
+
+nb::bytes list_offsets(const Bytes& lists_, const Bytes& elements_, i64 first,
+                       const std::string& form) {
+  const Guarded lists(lists_), elements(elements_);
+  const u64 count = lists.size() / sizeof(u64);
+  Guarded out(of(form).count_bits(as<u64>(lists), count) * sizeof(i64));
+  of(form).list_offsets(as<u64>(lists), as<u64>(elements), count, first, as<i64>(out));
+  return to_bytes(out);
+}
+
 // The block's bytes and 64 more behind them, which were 0xa5 and must still be.
-nb::bytes snappy(const Bytes& block, u64 size, const std::string& form) {
+nb::bytes snappy(const Bytes& block_, u64 size, const std::string& form) {
+  const Guarded block(block_);
   Guarded out(size + 64);
   std::memset(out.data(), 0xa5, out.size());
   check(of(form).snappy(block.data(), block.size(), out.data(), size));
@@ -212,6 +239,10 @@ void bind_primitives(nb::module_& m) {
         "Values of `width` bytes, or bits (0), to where the bits are set; 0 between them.");
   p.def("plain", &plain, "PLAIN values; views are of buffer 7, from offset 1000 on.");
   p.def("joined_streams", &joined_streams, "BYTE_STREAM_SPLIT values of `width` bytes.");
+  p.def("reaching", &reaching, "A bit per u16 level, in words of 64: whether it is that high.");
+  p.def("gathered_slots", &gathered_slots,
+        "Bits of the entries that begin a slot, how many slots there are, and how many are set.");
+  p.def("list_offsets", &list_offsets, "i64: `first`, and the elements before each list.");
   p.def("snappy", &snappy, "A Snappy block of so many bytes, and 64 bytes of 0xa5.");
   p.def("merged", &merged);
   p.def("utf8_valid_up_to", [](const Bytes& bytes, const std::string& form) {

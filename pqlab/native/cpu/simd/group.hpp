@@ -39,6 +39,7 @@ auto with_stride(u32 stride, Use&& use) {
 extern const ValueLoops VALUE_LOOPS;
 extern const RunLoops RUN_LOOPS;
 extern const BlockLoops BLOCK_LOOPS;
+extern const SlotLoops SLOT_LOOPS;
 
 }  // namespace PQ_INSTRUCTION_SET
 }  // namespace pq
