@@ -137,9 +137,28 @@ def _remarks(results: Sequence[Result]) -> str:
     for result in results:
         for regime in result.series:
             if result.below(regime):
-                remark = REMARKS.get((result.row.name, regime), "not looked into yet")
-                lines.append(f"- {result.row.about}, {REGIMES[regime]}: {remark}.")
+                parts = [_bound(result, regime), REMARKS.get((result.row.name, regime), "")]
+                text = " ".join(part for part in parts if part) or "Not looked into yet."
+                lines.append(f"- {result.row.about}, {REGIMES[regime]}: {text}")
     return "\n".join(["What bounds the cells below their bars:", "", *lines]) if lines else ""
+
+
+def _bound(result: Result, regime: Regime) -> str:
+    """What the floor leaves, and where the threads' time goes; a first call is in fresh memory."""
+    floor = result.floors.get("fresh" if regime == "first" else regime)
+    if floor is None:
+        return ""
+    write_ms, decompress_ms = floor["write_ms"], floor["decompress_ms"]
+    least_ms = write_ms + decompress_ms
+    peer = result.fastest_peer(regime)
+    peer_ms, ours_ms = (result.times(regime)[side] for side in (peer, "pqlab"))
+    stages = sorted(floor["stages_ms"].items(), key=lambda stage: -stage[1])[:4]
+    return (
+        f"{peer} takes {peer_ms:.1f} ms, which is {peer_ms / least_ms:.1f} times the floor "
+        f"({floor['output_bytes'] / 1e6:,.0f} MB written: {write_ms:.1f} ms; decompression alone: "
+        f"{decompress_ms:.1f} ms); pqlab {ours_ms:.1f} ms, of its threads' time "
+        f"{', '.join(f'{name} {taken_ms:.1f}' for name, taken_ms in stages)}."
+    )
 
 
 def _details(results: Sequence[Result], regime: Regime) -> str:
