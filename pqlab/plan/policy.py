@@ -100,7 +100,7 @@ class IOPolicy:
             bytes_per_thread=1,
             window_bytes=128 * MIB,
             part_bytes=1 * MIB,
-            first_window=8,
+            first_window=16,
             basis=basis
             or f"measured: {latency_s * 1e3:.1f} ms, {bytes_per_s / 1e6:.0f} MB/s a connection",
         )
