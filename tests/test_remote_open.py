@@ -133,3 +133,94 @@ def test_footers_are_shared_while_the_etag_stays(server: RangeServer) -> None:
     assert pqlab.open(url).metadata is not first
     server.etags = server.dates = False
     assert pqlab.open(url).metadata is not pqlab.open(url).metadata
+
+
+def footer_bytes(server: RangeServer) -> int:
+    """The length of the footer and what is behind it: a guess that leaves the page index out."""
+    return int.from_bytes(server.files["a.parquet"][-8:-4], "little") + 8
+
+
+def round_trips(server: RangeServer) -> list[int]:
+    """How many requests each round trip had: those that began before the one before was done."""
+    trips: list[int] = []
+    end_s = 0.0
+    for request in sorted(server.gets(), key=lambda request: request.start_s):
+        if request.start_s >= end_s:
+            trips.append(0)
+            end_s = request.start_s + request.latency_s
+        trips[-1] += 1
+    return trips
+
+
+def test_pages_take_two_round_trips_and_one_when_the_index_is_known(server: RangeServer) -> None:
+    server.files["a.parquet"] = parquet(0, columns=20, rows=100_000, row_group_rows=20_000)
+    policy = pqlab.IOPolicy.measured(0.05, 1e6)
+    small = pqlab.IOPolicy(
+        **{
+            name: getattr(policy, name)
+            for name in ("gap_bytes", "overread_share", "concurrency", "bytes_per_thread")
+        },
+        footer_guess_bytes=footer_bytes(server),
+    )
+    rows = [(25_000, 25_100), (70_000, 70_100)]
+    trace = pqlab.Trace()
+    with pqlab.open(server.url("a.parquet"), io=small, cache=None) as file:
+        server.network = Network(latency_s=0.1)
+        server.log.clear()
+        selection = file.select(["c3", "c11"], rows=rows)
+        expected = pl.read_parquet(io.BytesIO(server.files["a.parquet"]), columns=["c3", "c11"])
+        expected = pl.concat([expected[start:stop] for start, stop in rows])
+        assert_frame_equal(selection.read(trace=trace), expected)
+        assert len(round_trips(server)) == 2
+        assert trace.requests()["reason"].unique().sort().to_list() == ["page_index", "pages"]
+        server.log.clear()
+        assert_frame_equal(selection.read(), expected)
+        assert len(round_trips(server)) == 1
+        wanted = selection.plan().wanted_bytes
+        assert sum(request.sent_bytes for request in server.gets()) < 1.05 * wanted
+
+
+def test_pages_picked_by_one_column_take_two_round_trips(server: RangeServer) -> None:
+    server.files["a.parquet"] = parquet(0, columns=20, rows=100_000, row_group_rows=20_000)
+    policy = pqlab.IOPolicy(
+        footer_guess_bytes=footer_bytes(server), concurrency=32, bytes_per_thread=1, gap_bytes=100
+    )
+    with pqlab.open(server.url("a.parquet"), io=policy, cache=None) as file:
+        server.network = Network(latency_s=0.1)
+        server.log.clear()
+        frame = file.read(["c3", "c11"], pages={(1, "c3"): [1, 2], (4, "c3"): 0})
+        assert frame.columns == ["c3", "c11"]
+        assert len(round_trips(server)) == 2
+
+
+def test_header_walks_go_side_by_side(server: RangeServer) -> None:
+    rng = np.random.default_rng(1)
+    table = pa.table({f"c{i}": rng.integers(0, 1 << 40, 60_000) for i in range(6)})
+    sink = io.BytesIO()
+    pq.write_table(table, sink, row_group_size=20_000, data_page_size=1 << 14)
+    server.files["a.parquet"] = sink.getvalue()
+    with pqlab.open(server.url("a.parquet"), io=pqlab.IOPolicy.remote(), cache=None) as file:
+        server.network = Network(latency_s=0.1)
+        server.log.clear()
+        pages = file.pages()
+        assert pages.height > 50
+        assert len(round_trips(server)) <= 2
+
+
+def test_the_policy_follows_from_the_first_requests(server: RangeServer) -> None:
+    server.files["long.parquet"] = parquet(0, rows=300_000)
+    server.network = Network(latency_s=0.04, bytes_per_s=20e6)
+    with pqlab.open(server.url("long.parquet"), cache=None) as file:
+        assert file.io.basis.startswith("measured: 4")
+        assert 300_000 < file.io.gap_bytes < 1_600_000
+        assert "measured" in str(file.select("c0").plan())
+    with pqlab.open(server.url("long.parquet"), io=pqlab.IOPolicy.remote(), cache=None) as file:
+        assert file.io == pqlab.IOPolicy.remote()
+
+
+def test_measured_policies() -> None:
+    near, far = pqlab.IOPolicy.measured(0.001, 50e6), pqlab.IOPolicy.measured(0.1, 100e6)
+    assert near.gap_bytes == 50_000
+    assert far.gap_bytes == 4 << 20
+    assert near.overread_share == far.overread_share == 0.05
+    assert "1.0 ms, 50 MB/s" in near.basis
