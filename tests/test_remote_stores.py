@@ -20,6 +20,7 @@ import obstore
 import polars as pl
 import pyarrow.fs
 import pytest
+from command_line import Run
 from obstore.store import S3Store
 from polars.testing import assert_frame_equal
 from range_server import RangeServer
@@ -254,6 +255,23 @@ def test_no_secret_is_told(
     assert kept
     told += [path.name + path.read_bytes().decode("latin-1") for path in kept]
     assert not [text for text in told if SECRET in text]
+
+
+def test_the_command_line_tells_no_secret(run: Run) -> None:
+    with RangeServer({"a.parquet": DATA}) as server:
+        url = server.url(f"a.parquet?sig={SECRET}")
+        for arguments in (["info", url], ["info", url, "--json"], ["read", url, "--plan"]):
+            code, out, err = run(*arguments)
+            assert code == 0
+            assert "a.parquet" in out
+            assert SECRET not in out + err
+        assert SECRET not in "".join(map(str, run("pages", url.replace("a.p", "none.p"))))
+
+
+def test_a_dataset_of_a_store_tells_how_it_was_opened(s3: dict[str, Any]) -> None:
+    with pqlab.open("s3://lake/day=*/*.parquet", storage_options=s3) as data:
+        assert data.select("a").code == "pqlab.open(<source>).select(columns=['a'])"
+        assert SECRET not in str(data.overview())
 
 
 def test_a_forked_process_says_so(s3: dict[str, Any]) -> None:

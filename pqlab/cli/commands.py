@@ -16,7 +16,7 @@ from pqlab import arguments, export, tables, text
 from pqlab.dataset import Dataset
 from pqlab.errors import SelectionError
 from pqlab.file_selection import FileSelection
-from pqlab.io import cache as disk_cache
+from pqlab.io import cache as disk_cache, urls
 from pqlab.overview.view import schema_frame
 from pqlab.reader import ParquetFile
 from pqlab.versions import show_versions, versions as find_versions
@@ -297,7 +297,7 @@ def _write_document(
 ) -> None:
     fields: dict[str, Any] = {}
     if getattr(options, "source", None):
-        fields["source"] = options.source
+        fields["source"] = [urls.shown(source) for source in options.source]
     sys.stdout.writelines(tables.json_document(options.command, {**fields, **values}, rows))
 
 

@@ -314,7 +314,7 @@ class Dataset:
         info = self.info
         return dataset_view(
             [(file.name, file.source.size) for file in self._all],
-            title=os.fspath(self._source) if self._has_text else "a list of sources",
+            title=urls.shown(os.fsdecode(self._source)) if self._has_text else "a list of sources",
             num_rows=info.num_rows,
             num_columns=info.num_columns,
             num_row_groups=info.num_row_groups,
@@ -355,7 +355,9 @@ class Dataset:
 
     @property
     def _code(self) -> str:
-        source = repr(os.fspath(self._source)) if self._has_text else "<source>"
+        opens = self._has_text and not any(self._where.values())
+        opens = opens and urls.shown(os.fsdecode(self._source)) == os.fsdecode(self._source)
+        source = repr(os.fspath(self._source)) if opens else "<source>"
         return f"pqlab.open({source})"
 
     def _numbers(self, files: Any) -> Sequence[int]:

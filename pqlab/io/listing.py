@@ -234,7 +234,11 @@ def _partition(folders: Iterable[str]) -> Partition:
 
 
 def _nothing(source: Any, skipped: list[tuple[str, str]]) -> str:
-    what = repr(os.fsdecode(source)) if isinstance(source, str | os.PathLike) else "the list"
+    what = (
+        repr(urls.shown(os.fsdecode(source)))
+        if isinstance(source, str | os.PathLike)
+        else "the list"
+    )
     left_out = f": {len(skipped):,} skipped" if skipped else ""
     return f"there is no Parquet file in {what}{left_out}"
 
