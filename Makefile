@@ -51,6 +51,7 @@ bench: .venv/.bench
 	$(PYTHON) -m benchmarks.footer
 	$(PYTHON) -m benchmarks.decode
 	$(PYTHON) -m benchmarks.iterate
+	$(PYTHON) -m benchmarks.remote
 
 clean:
 	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
