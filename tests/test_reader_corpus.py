@@ -111,18 +111,17 @@ def test_a_part_is_the_whole_sliced(
             if pages.height:
                 page = pages.row(int(random.integers(0, pages.height)), named=True)
                 pick = {(page["row_group"], leaf): page["page"]}
-                picked, error = attempt(partial(file.read, pages=pick))
-                if picked is None:  # their levels alone would tell which rows they hold
-                    assert isinstance(error, pqlab.UnsupportedError)
-                    assert file.metadata.leaves[leaf].max_repetition_level > 0
-                else:
-                    row_groups = file.metadata.row_groups
-                    first_row = int(row_groups.first_row[page["row_group"]])
-                    num_rows = page["num_rows"]
-                    if num_rows is None:  # of a last page of lists, up to the row group's end
-                        num_rows = int(row_groups.num_rows[page["row_group"]]) - page["first_row"]
-                    start = first_row + page["first_row"]
-                    assert_frame_equal(picked, whole[start : start + num_rows])
+                picked = file.read(pages=pick)
+                # Of lists without an index the levels, read meanwhile, tell which rows it holds.
+                table = file.pages(row_groups=page["row_group"], columns=leaf)
+                page = table.row(by_predicate=pl.col("page") == page["page"], named=True)
+                row_groups = file.metadata.row_groups
+                first_row = int(row_groups.first_row[page["row_group"]])
+                num_rows = page["num_rows"]
+                if num_rows is None:  # of a last page, up to the row group's end
+                    num_rows = int(row_groups.num_rows[page["row_group"]]) - page["first_row"]
+                start = first_row + page["first_row"]
+                assert_frame_equal(picked, whole[start : start + num_rows])
         compared += 1
     assert compared > 50
 
