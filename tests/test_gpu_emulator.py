@@ -180,14 +180,18 @@ def test_active_lanes_tell_an_idle_warp_from_a_busy_one(checked: RawModule) -> N
         (["bytes", 1, np.uint64(2), np.float64(3), "out"], "of type i4, not 1"),
         (["bytes", np.int32(1), np.int64(2), np.float64(3), "out"], "of type u8, not"),
         (["bytes", np.int32(1), np.uint64(2), np.float32(3), "out"], "of type f8, not"),
-        (["bytes", np.int32(1), np.uint64(2), np.float64(3), "bytes"], "4 bytes, not to uint8"),
+        (["bytes", np.int32(1), np.uint64(2), np.float64(3), "halves"], "4 bytes, not to uint16"),
         ([np.zeros(4, np.uint8), np.int32(1), np.uint64(2), np.float64(3), "out"], "not ndarray"),
     ],
 )
 def test_arguments_must_be_what_the_kernel_declares(
     plain: RawModule, arguments: list[object], message: str
 ) -> None:
-    arrays = {"bytes": zeros(4, np.uint8), "out": zeros(4, np.float32)}
+    arrays = {
+        "bytes": zeros(4, np.uint8),
+        "halves": zeros(4, np.uint16),
+        "out": zeros(4, np.float32),
+    }
     given = [arrays.get(each, each) if isinstance(each, str) else each for each in arguments]
     with pytest.raises(TypeError, match=message):
         plain.get_function("arguments")((1,), (32,), given)

@@ -198,6 +198,52 @@ def test_strings_become_views(module: RawModule) -> None:
             assert view[4:8].tobytes() == text[:4]
 
 
+def plain_strings(lengths: list[int]) -> bytes:
+    rng = np.random.default_rng(len(lengths))
+    return b"".join(length.to_bytes(4, "little") + rng.bytes(length) for length in lengths)
+
+
+def string_places(
+    module: RawModule, data: bytes, count: int, cut: int | None = None
+) -> tuple[np.ndarray, int]:
+    out, status = run(
+        module,
+        "string_places",
+        data[:cut],
+        np.uint64(count),
+        out=lambda: zeros(count, np.uint64),
+    )
+    return out.view(np.uint32).reshape(-1, 2), status
+
+
+@pytest.mark.parametrize(
+    "lengths",
+    [
+        [0] * 700,
+        [1] * 500,
+        [5, 0, 1020, 3, 1016, 1017, 1024, 7, 5000, 0, 0, 2],
+        np.random.default_rng(4).geometric(1 / 20, size=400).tolist(),
+        [],
+    ],
+    ids=["empty", "short", "long", "mixed", "none"],
+)
+def test_plain_strings_are_found_by_doubling(module: RawModule, lengths: list[int]) -> None:
+    places, status = string_places(module, plain_strings(lengths), len(lengths))
+    assert status == 0
+    ends = np.cumsum([4 + length for length in lengths])
+    np.testing.assert_array_equal(places[:, 1], lengths)
+    np.testing.assert_array_equal(places[:, 0], ends - np.array(lengths, int))
+
+
+def test_plain_strings_that_are_cut_or_too_long(module: RawModule) -> None:
+    data = plain_strings([3] * 300)
+    assert string_places(module, data, 300, cut=7 * 200 + 2)[1] == 200 << 8 | 1  # TRUNCATED
+    assert string_places(module, data, 300, cut=7 * 200 + 6)[1] == 200 << 8 | 7  # VALUE_LENGTH
+    wrong = data[: 7 * 250] + b"\xff\xff\xff\xff" + data[7 * 250 + 4 :]
+    assert string_places(module, wrong, 300)[1] == 250 << 8 | 7
+    assert string_places(module, data, 301)[1] == 300 << 8 | 1
+
+
 @pytest.mark.parametrize("name", ["snappy", "lz4"])
 def test_blocks_decompress(module: RawModule, name: str) -> None:
     rng = np.random.default_rng(5)

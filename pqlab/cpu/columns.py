@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal, NamedTuple
 
 import pyarrow as pa
 
@@ -24,11 +24,52 @@ _CALENDAR_DAYS = (-96_465_292, 95_026_237)
 _UNITS_PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000}
 
 
+class Nesting(NamedTuple):
+    """`struct Nesting` of native/cpu/nested.hpp.
+
+    `list_levels`: of the lists above a leaf, from the outermost; `groups`: (depth, level) of the
+    groups that may be null.
+    """
+
+    is_nested: bool
+    list_levels: tuple[int, ...]
+    groups: tuple[tuple[int, int], ...]
+    leaf_is_optional: bool
+
+
+_FLAT = Nesting(is_nested=False, list_levels=(), groups=(), leaf_is_optional=False)
+
+
+class LeafColumn(NamedTuple):
+    """`struct ColumnSpec` of native/cpu/columns.hpp. `kind`, `width`: of pqlab/cpu/kinds.py."""
+
+    leaf: int | None
+    name: str
+    kind: str
+    width: int
+    max_definition_level: int
+    nesting: Nesting
+    calendar: tuple[int, int, str]
+    shared_lists: int
+    shared_groups: int
+
+    @property
+    def is_nested(self) -> bool:
+        """Whether there are lists, or groups that may be null, above the leaf."""
+        return self.nesting.is_nested
+
+    @property
+    def max_repetition_level(self) -> int:
+        """How many lists there are above the leaf."""
+        return len(self.nesting.list_levels)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Columns:
-    """The columns of a frame: their Arrow schema, and how native code decodes the leaves."""
+    """The columns of a frame: their Arrow schema, and how the leaves are decoded."""
 
     schema: pa.Schema
+    leaves: tuple[LeafColumn, ...]
     native: _native.Columns
 
 
@@ -55,7 +96,7 @@ def values_of(
 ) -> Columns:
     """One column of a leaf's values, without the lists and groups above them and without nulls."""
     data_type = _type(leaf, int96_unit, invalid_utf8)
-    spec = _spec(leaf, data_type, (False, (), (), False), 0, 0)
+    spec = _spec(leaf, data_type, _FLAT, 0, 0)
     return _made([spec], pa.schema([pa.field(leaf.name, data_type)]), leaf_nodes(0, data_type))
 
 
@@ -72,9 +113,10 @@ def _columns(paths: Sequence[Path], int96_unit: Int96Unit, invalid_utf8: Invalid
     return _made(specs, schema, [node for root in made for node in root.nodes])
 
 
-def _made(specs: list[Any], schema: pa.Schema, nodes: Sequence[Node]) -> Columns:
+def _made(leaves: list[LeafColumn], schema: pa.Schema, nodes: Sequence[Node]) -> Columns:
     root = Node(NodeKind.STRUCT, 0, 0, -1)
-    return Columns(schema, _native.Columns(specs, schema.__arrow_c_schema__(), [root, *nodes]))
+    native = _native.Columns(leaves, schema.__arrow_c_schema__(), [root, *nodes])
+    return Columns(schema, tuple(leaves), native)
 
 
 def _type(leaf: SchemaNode, int96_unit: Int96Unit, invalid_utf8: InvalidUtf8) -> pa.DataType:
@@ -84,11 +126,10 @@ def _type(leaf: SchemaNode, int96_unit: Int96Unit, invalid_utf8: InvalidUtf8) ->
 
 
 def _spec(
-    leaf: SchemaNode, data_type: pa.DataType, nesting: tuple[Any, ...], lists: int, groups: int
-) -> tuple[Any, ...]:
-    """`struct ColumnSpec` of native/cpu/columns.hpp."""
+    leaf: SchemaNode, data_type: pa.DataType, nesting: Nesting, lists: int, groups: int
+) -> LeafColumn:
     kind = kind_of(leaf, data_type)
-    return (
+    return LeafColumn(
         leaf.leaf,
         leaf.column,
         kind.name,
@@ -101,11 +142,10 @@ def _spec(
     )
 
 
-def _nesting(path: Path) -> tuple[Any, ...]:
-    """`struct Nesting` of native/cpu/nested.hpp: nested, list levels, groups, leaf is optional."""
+def _nesting(path: Path) -> Nesting:
     groups = optional_groups(path)
     lists = [node for node in path if node.repetition_type == "REPEATED"]
-    return (
+    return Nesting(
         bool(groups or lists),
         tuple(node.max_definition_level for node in lists),
         tuple((node.max_repetition_level, node.max_definition_level) for node in groups),

@@ -85,7 +85,7 @@ class Reading:
         except PqlabError as error:
             if self._recorder is not None:
                 self._recorder(self._job.events().view(EVENT))
-            raise _placed(error, self._metadata, self._plan.file) from None
+            raise located(error, self._metadata, self._plan.file) from None
         if self._recorder is not None:
             self._recorder(events.view(EVENT))
         return decoded
@@ -151,7 +151,7 @@ def begin(
             read_bytes=limits.read_bytes,
         )
     except PqlabError as error:
-        raise _placed(error, metadata, plan.file) from None
+        raise located(error, metadata, plan.file) from None
     return Reading(job, plan, metadata, recorder)
 
 
@@ -183,12 +183,13 @@ def read_dictionary(
             read_bytes=limits.read_bytes,
         )
     except PqlabError as error:
-        raise _placed(error.at(row_group=row_group, page=-1), metadata, file, leaf) from None
+        raise located(error.at(row_group=row_group, page=-1), metadata, file, leaf) from None
 
 
-def _placed(
+def located(
     error: PqlabError, metadata: FileMetaData, file: str | None, leaf: int | None = None
 ) -> PqlabError:
+    """The error of native code with the file, and with the column that its leaf is."""
     found = getattr(error, "leaf", None)
     leaf = found if found is not None else leaf
     column = metadata.leaves[leaf].column if leaf is not None else None

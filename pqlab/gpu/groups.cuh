@@ -26,6 +26,13 @@ struct Warp {
     }
     return value;
   }
+  // The bits that any lane has.
+  __device__ static u32 bits_of_all(u32 bits) {
+    for (u32 lanes = SIZE / 2; lanes != 0; lanes /= 2) {
+      bits |= __shfl_xor_sync(ALL, bits, static_cast<int>(lanes));
+    }
+    return bits;
+  }
   template <class T>
   __device__ static T exclusive_sum(T value) {
     return static_cast<T>(inclusive_sum(value) - static_cast<Word<T>>(value));

@@ -6,6 +6,16 @@
 namespace pq {
 
 // The nearest values to the powers of ten, as the format demands: computed ones are not.
+PQ_CONSTANT float POWERS_UP_4[] = {1e0f, 1e1f, 1e2f, 1e3f, 1e4f, 1e5f,
+                                   1e6f, 1e7f, 1e8f, 1e9f, 1e10f};
+PQ_CONSTANT float POWERS_DOWN_4[] = {1e0f,  1e-1f, 1e-2f, 1e-3f, 1e-4f, 1e-5f,
+                                     1e-6f, 1e-7f, 1e-8f, 1e-9f, 1e-10f};
+PQ_CONSTANT double POWERS_UP_8[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8, 1e9,
+                                    1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18};
+PQ_CONSTANT double POWERS_DOWN_8[] = {1e0,   1e-1,  1e-2,  1e-3,  1e-4,  1e-5,  1e-6,
+                                      1e-7,  1e-8,  1e-9,  1e-10, 1e-11, 1e-12, 1e-13,
+                                      1e-14, 1e-15, 1e-16, 1e-17, 1e-18};
+
 template <class F>
 struct PowersOfTen;
 
@@ -15,15 +25,8 @@ struct PowersOfTen<float> {
   using Integer = i32;
   static constexpr u32 most = 10;
 
-  PQ_HD static float up(u32 exponent) {
-    constexpr float POWERS[] = {1e0f, 1e1f, 1e2f, 1e3f, 1e4f, 1e5f, 1e6f, 1e7f, 1e8f, 1e9f, 1e10f};
-    return POWERS[exponent];
-  }
-  PQ_HD static float down(u32 exponent) {
-    constexpr float POWERS[] = {1e0f,  1e-1f, 1e-2f, 1e-3f, 1e-4f, 1e-5f,
-                                1e-6f, 1e-7f, 1e-8f, 1e-9f, 1e-10f};
-    return POWERS[exponent];
-  }
+  PQ_HD static float up(u32 exponent) { return POWERS_UP_4[exponent]; }
+  PQ_HD static float down(u32 exponent) { return POWERS_DOWN_4[exponent]; }
 };
 
 template <>
@@ -32,16 +35,8 @@ struct PowersOfTen<double> {
   using Integer = i64;
   static constexpr u32 most = 18;
 
-  PQ_HD static double up(u32 exponent) {
-    constexpr double POWERS[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8, 1e9,
-                                 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18};
-    return POWERS[exponent];
-  }
-  PQ_HD static double down(u32 exponent) {
-    constexpr double POWERS[] = {1e0,   1e-1,  1e-2,  1e-3,  1e-4,  1e-5,  1e-6,  1e-7,  1e-8, 1e-9,
-                                 1e-10, 1e-11, 1e-12, 1e-13, 1e-14, 1e-15, 1e-16, 1e-17, 1e-18};
-    return POWERS[exponent];
-  }
+  PQ_HD static double up(u32 exponent) { return POWERS_UP_8[exponent]; }
+  PQ_HD static double down(u32 exponent) { return POWERS_DOWN_8[exponent]; }
 };
 
 // A packed number to the value that it stands for; the format fixes the order of multiplication.

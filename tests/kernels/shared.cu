@@ -8,6 +8,7 @@
 #include "lz4.cuh"
 #include "plain.cuh"
 #include "snappy.cuh"
+#include "strings.cuh"
 
 using namespace pq;
 
@@ -60,8 +61,13 @@ __global__ void alp(const u8* bytes, u64 size, u64 count, double* out, u64* stat
   finish(decode_alp(Warp{}, bytes, size, count, out), status);
 }
 __global__ void strings(const u8* bytes, u64 size, u64 count, View* out, u64* status) {
-  ViewsOut use{bytes, true, {7, 0}, out};
+  ViewsOut<Warp> use{Warp{}, bytes, true, {7, 0}, out};
   finish(walk_byte_arrays(Warp{}, bytes, size, count, Status::UTF8, use), status);
+}
+__global__ void string_places(const u8* bytes, u64 size, u64 count, StringRecord* out,
+                              u64* status) {
+  PQ_SHARED(StringWindow, window, 1);
+  finish(list_strings(bytes, size, count, out, window[0]), status);
 }
 __global__ void snappy(const u8* bytes, u64 size, u64 count, u8* out, u64* status) {
   finish(snappy_decompress(Warp{}, bytes, size, out, count), status);
@@ -83,5 +89,6 @@ PQ_EXPORT(deltas_64)
 PQ_EXPORT(byte_streams)
 PQ_EXPORT(alp)
 PQ_EXPORT(strings)
+PQ_EXPORT(string_places)
 PQ_EXPORT(snappy)
 PQ_EXPORT(lz4)

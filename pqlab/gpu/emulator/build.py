@@ -17,7 +17,15 @@ _RUNTIME = ("runtime.cpp", "fibre.cpp")
 _MEMORY = {False: "unchecked.cpp", True: "checked.cpp"}
 # Check mode: the hooks of -fsanitize=thread are the emulator's. At -O1 g++ does not merge accesses.
 _KERNEL_FLAGS = {False: ("-O2",), True: ("-O1", "-g", "-fsanitize=thread")}
-_FLAGS = ("-std=c++17", "-fPIC", "-DPQ_EMULATOR", "-fno-strict-aliasing", "-Wall", "-Wextra")
+_FLAGS = (
+    "-std=c++17",
+    "-fPIC",
+    "-DPQ_EMULATOR",
+    "-fno-strict-aliasing",
+    "-Wall",
+    "-Wextra",
+    "-Wno-unknown-pragmas",
+)
 _SUFFIXES = (".cu", ".cuh", ".cpp", ".hpp")
 
 

@@ -176,9 +176,9 @@ class Kernel:
     def __call__(self, grid: tuple[int], block: tuple[int], arguments: Sequence[Any]) -> None:
         """Run it to its end. `grid`: blocks, `block`: threads, a multiple of 32.
 
-        Pointers take a `DeviceArray` of their item size (pointers to bytes take any), scalars a
-        numpy scalar of exactly the parameter's type. Raises TypeError for other arguments, and
-        `KernelError`.
+        Pointers take a `DeviceArray` of their item size, or of bytes (pointers to bytes take any),
+        scalars a numpy scalar of exactly the parameter's type. Raises `KernelError`, and
+        TypeError for other arguments.
         """
         declared = [self.native.parameters[i] for i in range(self.native.num_parameters)]
         if len(declared) != len(arguments):
@@ -243,7 +243,7 @@ def _address(what: str, parameter: _Parameter, argument: Any) -> int:
     if not isinstance(argument, DeviceArray):
         raise TypeError(f"{what} is an array of the device, not {type(argument).__name__}")
     itemsize = argument.dtype.itemsize
-    if parameter.size not in (1, itemsize):
+    if parameter.size not in (1, itemsize) and itemsize != 1:
         raise TypeError(f"{what} points to {parameter.size} bytes, not to {argument.dtype}")
     address = argument.data.ptr
     if address % parameter.alignment:

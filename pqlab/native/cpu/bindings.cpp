@@ -58,6 +58,7 @@ NB_MODULE(_native, m) {
   pq::bind_columns(m);
   pq::bind_decode(m);
   pq::bind_page_rows(m);
+  pq::bind_device(m);
   pq::bind_xxhash(m);
   pq::bind_spans(m);
   pq::bind_mapping(m);

@@ -29,9 +29,13 @@ void check_size(i32 codec, u64 given, u64 wanted) {
                      std::to_string(wanted) + ")");
 }
 
-void check(i32 codec, StatusWord word) {
+}  // namespace
+
+void check_block(i32 codec, StatusWord word) {
   if (word != STATUS_OK) corrupt(codec, error_of(word, "compressed byte").message);
 }
+
+namespace {
 
 void cramjam(i32 codec, const char* module, const u8* src, u64 src_size, u8* dst, u64 dst_size) {
   nb::gil_scoped_acquire gil;
@@ -164,9 +168,9 @@ void Decompressor::decompress(i32 codec, const u8* src, u64 src_size, u8* dst, u
       check_size(codec, src_size, dst_size);
       copy_run(CpuThread{}, src, src_size, dst);
       return;
-    case Codec::SNAPPY: return check(codec, loops().snappy(src, src_size, dst, dst_size));
-    case Codec::LZ4: return check(codec, loops().lz4(src, src_size, dst, dst_size));
-    case Codec::LZ4_RAW: return check(codec, loops().lz4_raw(src, src_size, dst, dst_size));
+    case Codec::SNAPPY: return check_block(codec, loops().snappy(src, src_size, dst, dst_size));
+    case Codec::LZ4: return check_block(codec, loops().lz4(src, src_size, dst, dst_size));
+    case Codec::LZ4_RAW: return check_block(codec, loops().lz4_raw(src, src_size, dst, dst_size));
     case Codec::GZIP: return gzip(src, src_size, dst, dst_size);
     case Codec::ZSTD: return zstd(src, src_size, dst, dst_size);
     case Codec::BROTLI: return brotli(src, src_size, dst, dst_size);

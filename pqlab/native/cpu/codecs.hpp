@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "config.cuh"
+#include "status.cuh"
 
 namespace pq {
 
@@ -22,6 +22,9 @@ enum class Codec : i8 {
 };
 
 std::string codec_name(i32 codec);  // "codec 200" for one that the format does not have
+
+// What is wrong with a block that a device decompressed. Throws it as Decompressor does.
+void check_block(i32 codec, StatusWord word);
 
 struct Libraries;
 

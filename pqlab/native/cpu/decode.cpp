@@ -42,7 +42,8 @@ nb::object array_of(const std::vector<WorkerEvents>& workers) {
   return array_of(std::move(all));
 }
 
-// Keeps a Python object; the last to let go of it may be any thread.
+}  // namespace
+
 std::shared_ptr<const void> keep(nb::handle object) {
   Py_INCREF(object.ptr());
   return {object.ptr(), [](const void* held) {
@@ -51,6 +52,8 @@ std::shared_ptr<const void> keep(nb::handle object) {
             Py_DECREF(const_cast<PyObject*>(static_cast<const PyObject*>(held)));
           }};
 }
+
+namespace {
 
 Piece piece_of(i64 start, nb::handle array) {
   const auto bytes = nb::cast<Bytes>(array);
@@ -123,8 +126,8 @@ void add_chunks(const std::vector<PlannedRowGroup>& groups, const std::vector<Pl
   }
 }
 
-// `tables`: row groups, chunks, runs and ranges, as plan.cuh lays them out. `buffers`: (start, the
-// file's bytes from there on), sorted.
+}  // namespace
+
 ReadSpec read_spec(const Columns& columns, const nb::tuple& tables, const nb::sequence& buffers) {
   ReadSpec spec;
   spec.column_set = columns.set;
@@ -139,6 +142,8 @@ ReadSpec read_spec(const Columns& columns, const nb::tuple& tables, const nb::se
   add_chunks(groups, rows_of<PlannedChunk>(tables[1]), spec);
   return spec;
 }
+
+namespace {
 
 // What native code fetches itself, of `file`.
 void add_requests(const Ranges& requests, ReadSpec& spec) {

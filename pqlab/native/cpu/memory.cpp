@@ -289,6 +289,7 @@ Buffer::Buffer(u64 size, bool zeroed) : size_(size) {
 }
 
 Buffer::~Buffer() {
+  if (owner_ != nullptr) return;
   if (block_bytes_ == 0) {
     std::free(data_);
   } else {

@@ -2,6 +2,7 @@
 // Large buffers come from a pool and go back to it when their owner dies, on whatever thread.
 #pragma once
 #include <cstring>
+#include <memory>
 #include <utility>
 
 #include "error.hpp"
@@ -15,6 +16,9 @@ class Buffer {
   Buffer() = default;
   // Throws Error (Limit) where there is no memory.
   explicit Buffer(u64 size, bool zeroed = false);
+  // Memory of somebody else's, which `owner` keeps; 64 bytes after its end are readable, too.
+  Buffer(u8* data, u64 size, std::shared_ptr<const void> owner)
+      : data_(data), size_(size), owner_(std::move(owner)) {}
   Buffer(Buffer&& other) noexcept { swap(other); }
   Buffer& operator=(Buffer&& other) noexcept {
     swap(other);
@@ -50,12 +54,14 @@ class Buffer {
     std::swap(size_, other.size_);
     std::swap(block_bytes_, other.block_bytes_);
     std::swap(recycled_, other.recycled_);
+    owner_.swap(other.owner_);
   }
 
   u8* data_ = nullptr;
   u64 size_ = 0;
   u64 block_bytes_ = 0;  // of the pool; 0: from malloc
   bool recycled_ = false;
+  std::shared_ptr<const void> owner_;  // of memory that is not ours
 };
 
 // What the pool holds. Buffers too small for it are not counted.

@@ -7,13 +7,14 @@
 #include "loops.hpp"
 
 namespace pq {
-namespace {
 
-[[noreturn]] void throw_order(u64 entry, u32 repetition_level) {
-  throw Error(ErrorKind::Corrupt, "the repetition level " + std::to_string(repetition_level) +
-                                      " at entry " + std::to_string(entry) +
-                                      " goes on with a list that has no element there");
+Error order_error(u64 entry, u32 repetition_level) {
+  return Error(ErrorKind::Corrupt, "the repetition level " + std::to_string(repetition_level) +
+                                       " at entry " + std::to_string(entry) +
+                                       " goes on with a list that has no element there");
 }
+
+namespace {
 
 // The levels of a page's entries as planes of bits (SlotLoops), each made when it is asked for.
 class Planes {
@@ -96,7 +97,7 @@ bool in_order(const Nesting& nesting, Planes& planes) {
     const u32 level = nesting.list_levels[r[i]];
     if (d[i] < level || (i != 0 && d[i - 1] < level)) break;
   }
-  throw_order(i, r[i]);
+  throw order_error(i, r[i]);
 }
 
 // The bits of the slots at `depth`, set where the definition level reaches `level`; gives how many.
@@ -147,7 +148,8 @@ void fill_values(ValueType type, const Buffer& bits, const NestedPage& page, u8*
 
 void check_first(const Nesting& nesting, const NestedPage& page, Level last_level) {
   if (!page.begins_within_row()) return;
-  if (last_level < nesting.list_levels[page.r()[0]]) throw_order(0, page.r()[0]);
+  const u32 r = page.first_repetition;
+  if (last_level < nesting.list_levels[r]) throw order_error(0, r);
 }
 
 void count_slots(const Nesting& nesting, NestedPage& page) {
@@ -159,6 +161,8 @@ void count_slots(const Nesting& nesting, NestedPage& page) {
     page.slots.push_back(count(planes.beginning(depth)));
   }
   page.num_values = count(planes.reaching(nesting.max_definition_level));
+  page.first_repetition = page.count != 0 && page.repetition ? page.r()[0] : 0;
+  page.last_definition = page.count != 0 ? page.d()[page.count - 1] : 0;
 }
 
 void cut(const Nesting& nesting, ValueType type, const std::vector<RowsInPage>& rows,

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <vector>
 
+#include "error.hpp"
 #include "leaf.hpp"
 #include "levels.cuh"
 #include "memory.hpp"
@@ -40,10 +41,12 @@ struct NestedPage {
   u64 num_values = 0;
   std::vector<u64> slots;        // that begin in the page, by depth
   std::vector<u64> first_slots;  // of the output, by depth
+  Level first_repetition = 0;    // levels of the first entry and of the last; 0: none
+  Level last_definition = 0;
 
   const Level* r() const { return reinterpret_cast<const Level*>(repetition.data()); }
   const Level* d() const { return reinterpret_cast<const Level*>(definition.data()); }
-  bool begins_within_row() const { return count != 0 && repetition && r()[0] != 0; }
+  bool begins_within_row() const { return first_repetition != 0; }
 };
 
 struct BitmapOutput {
@@ -56,6 +59,9 @@ struct NestedOutput {
   std::vector<Buffer> offsets;       // of depth k in [k - 1]: i64, slots[k - 1] + 1 of them
   std::vector<BitmapOutput> groups;  // of Nesting::groups
 };
+
+// An entry of a page that goes on with a list that has no element.
+Error order_error(u64 entry, u32 repetition_level);
 
 // Counts the slots and the values of a page whose levels are there. An entry that repeats at depth
 // k goes on with a list that has an element, before it and in it: throws Error (Corrupt) where the

@@ -61,12 +61,12 @@ class NestedRows {
       const bool may = task.page.type == PageType::DATA_PAGE && !chunk.resolved && !begins_run;
       if (!may) {
         throw Error(ErrorKind::Corrupt, "the first repetition level is " +
-                                            std::to_string(page.r()[0]) +
+                                            std::to_string(page.first_repetition) +
                                             ": a row must begin where the page does");
       }
       check_first(nesting, page, rows.last_level);
     }
-    if (page.count != 0) rows.last_level = page.d()[page.count - 1];
+    if (page.count != 0) rows.last_level = page.last_definition;
     const i64 first = rows.next_row - (begins_within_row ? 1 : 0);
     rows.next_row += static_cast<i64>(page.slots[0]);
     if (rows.next_row > chunk.num_rows) throw wrong_rows(chunk, rows.next_row, true);

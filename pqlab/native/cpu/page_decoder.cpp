@@ -1,6 +1,5 @@
 #include "page_decoder.hpp"
 
-#include <algorithm>
 #include <cstdio>
 
 #include "bitmap.hpp"
@@ -20,35 +19,57 @@ std::string hex(u32 value) {
   return text;
 }
 
-[[noreturn]] void throw_value_error(StatusWord word, const ValueType& type) {
+}  // namespace
+
+Error value_error(StatusWord word, const ValueType& type) {
   Error error = error_of(word, "value");
   const bool int96 = type.kind == Kind::INT96_NS && status_of(word) == Status::RANGE;
   if (int96) error.hint = "Pass int96_unit=\"us\" to read INT96 as microseconds";
   if (status_of(word) == Status::UTF8) {
     error.hint = "Pass invalid_utf8=\"binary\" to read text as bytes";
   }
-  throw error;
+  return error;
 }
-
-// The parts of a page's rows that are wanted: use(row within the page, count, row of the output).
-template <class Use>
-void for_each_piece(const ReadSpec& spec, const PageTask& task, Use&& use) {
-  const ChunkSpec& chunk = spec.chunks[task.chunk];
-  const i64 first = task.page.first_row, last = first + task.page.num_values;
-  const RowRange* range = spec.ranges.data() + chunk.first_range;
-  const RowRange* end = range + chunk.num_ranges;
-  range = std::partition_point(range, end, [&](const RowRange& r) { return r.stop <= first; });
-  for (; range != end && range->start < last; ++range) {
-    const i64 from = std::max(first, range->start), to = std::min(last, range->stop);
-    use(static_cast<u64>(from - first), static_cast<u64>(to - from),
-        static_cast<u64>(range->out + (from - range->start)));
-  }
-}
-
-}  // namespace
 
 void check(StatusWord word, const ValueType& type) {
-  if (word != STATUS_OK) throw_value_error(word, type);
+  if (word != STATUS_OK) throw value_error(word, type);
+}
+
+StoredBody stored_body(const ReadSpec& spec, const PageTask& task) {
+  const Page& page = task.page;
+  u64 levels = 0;
+  if (page.type == PageType::DATA_PAGE_V2) {
+    levels = static_cast<u64>(page.repetition_levels_byte_length) +
+             static_cast<u64>(page.definition_levels_byte_length);
+  }
+  StoredBody body{task.body,
+                  levels,
+                  task.body + levels,
+                  task.body_bytes() - levels,
+                  static_cast<u64>(page.uncompressed_page_size) - levels,
+                  false};
+  const bool says_compressed =
+      (page.flags & PAGE_IS_COMPRESSED) != 0 || spec.is_compressed_is_wrong;
+  const bool codec = spec.chunks[task.chunk].codec != static_cast<i32>(Codec::UNCOMPRESSED);
+  body.compressed = codec && says_compressed && body.stored_size != 0;
+  return body;
+}
+
+void StoredBody::check() const {
+  if (compressed || stored_size == values_size) return;
+  throw Error(ErrorKind::Corrupt,
+              "an uncompressed page of " + std::to_string(stored_size) +
+                  " bytes, of which the header says " + std::to_string(values_size),
+              "PageHeader.uncompressed_page_size");
+}
+
+void check_checksum(const ReadSpec& spec, const PageTask& task) {
+  if (!spec.verify_checksums || (task.page.flags & PAGE_HAS_CRC) == 0) return;
+  const u32 found = crc32(task.body, task.body_bytes());
+  if (found == task.page.crc) return;
+  throw Error(ErrorKind::Corrupt,
+              "the page's CRC-32 is " + hex(found) + ", its header says " + hex(task.page.crc),
+              "PageHeader.crc");
 }
 
 void drop_if_unused(ViewBuffer* kept, const u8* views, u64 count) {
@@ -129,20 +150,11 @@ void PageDecoder::counted(Work&& work) {
   faults_ = faults;
 }
 
-void PageDecoder::check_checksum(const PageTask& task) const {
-  if (!read_->spec.verify_checksums || (task.page.flags & PAGE_HAS_CRC) == 0) return;
-  const u32 found = crc32(task.body, task.body_bytes());
-  if (found == task.page.crc) return;
-  throw Error(ErrorKind::Corrupt,
-              "the page's CRC-32 is " + hex(found) + ", its header says " + hex(task.page.crc),
-              "PageHeader.crc");
-}
-
 void PageDecoder::decode(Read& read, const PageTask& task, i32 worker) {
   read_ = &read;
   worker_ = worker;
   try {
-    check_checksum(task);
+    check_checksum(read.spec, task);
     counted([&] {
       if (task.page.type == PageType::DICTIONARY_PAGE) {
         decode_dictionary_page(task);
@@ -168,30 +180,18 @@ void PageDecoder::decode(Read& read, const PageTask& task, i32 worker) {
 // given, that many bytes of values are decompressed to there.
 PageDecoder::Body PageDecoder::open(const PageTask& task, Buffer& page, u8* direct) {
   const Page& header = task.page;
-  const i32 codec = read_->spec.chunks[task.chunk].codec;
+  const StoredBody from = stored_body(read_->spec, task);
   Body body;
-  u64 levels = 0;
-  if (header.type == PageType::DATA_PAGE_V2) {  // its levels are never compressed
-    body.repetition.bytes = task.body;
+  if (header.type == PageType::DATA_PAGE_V2) {
+    body.repetition.bytes = from.levels;
     body.repetition.size = static_cast<u64>(header.repetition_levels_byte_length);
-    body.definition.bytes = task.body + body.repetition.size;
+    body.definition.bytes = from.levels + body.repetition.size;
     body.definition.size = static_cast<u64>(header.definition_levels_byte_length);
-    levels = body.repetition.size + body.definition.size;
   }
-  const u8* stored = task.body + levels;
-  const u64 stored_size = task.body_bytes() - levels;
-  body.values_size = static_cast<u64>(header.uncompressed_page_size) - levels;
-  const bool says_compressed =
-      (header.flags & PAGE_IS_COMPRESSED) != 0 || read_->spec.is_compressed_is_wrong;
-  const bool compressed = codec != static_cast<i32>(Codec::UNCOMPRESSED) && says_compressed;
-  if (!compressed || stored_size == 0) {
-    if (stored_size != body.values_size) {
-      throw Error(ErrorKind::Corrupt,
-                  "an uncompressed page of " + std::to_string(stored_size) +
-                      " bytes, of which the header says " + std::to_string(body.values_size),
-                  "PageHeader.uncompressed_page_size");
-    }
-    body.values = stored;
+  body.values_size = from.values_size;
+  from.check();
+  if (!from.compressed) {
+    body.values = from.stored;
     return body;
   }
   const i64 start = now();
@@ -200,8 +200,9 @@ PageDecoder::Body PageDecoder::open(const PageTask& task, Buffer& page, u8* dire
     page.reserve(body.values_size);
     to = page.data();
   }
-  decompressor_.decompress(codec, stored, stored_size, to, body.values_size);
-  record(task, Stage::DECOMPRESS, start, stored_size, body.values_size);
+  const i32 codec = read_->spec.chunks[task.chunk].codec;
+  decompressor_.decompress(codec, from.stored, from.stored_size, to, body.values_size);
+  record(task, Stage::DECOMPRESS, start, from.stored_size, body.values_size);
   body.values = to;
   return body;
 }

@@ -1,18 +1,58 @@
 // Decodes one page after the other, with scratch memory and decompressors of its own: one per
 // worker thread.
 #pragma once
+#include <algorithm>
+
 #include "codecs.hpp"
 #include "read.hpp"
 
 namespace pq {
 
-// Throws what is wrong with a page's values.
+// What is wrong with a page's values.
+Error value_error(StatusWord word, const ValueType& type);
+
+// Throws it.
 void check(StatusWord word, const ValueType& type);
 
 // Forgets a buffer that none of the views points into.
 void drop_if_unused(ViewBuffer* kept, const u8* views, u64 count);
 
 void check_levels(StatusWord word, bool repetition = false);
+
+// A page's body as it is stored: levels of a v2 page, which are never compressed, then its values.
+struct StoredBody {
+  const u8* levels;
+  u64 levels_size;
+  const u8* stored;
+  u64 stored_size;
+  u64 values_size;  // uncompressed
+  bool compressed;
+
+  // Throws where the sizes of what is not compressed disagree.
+  void check() const;
+};
+StoredBody stored_body(const ReadSpec& spec, const PageTask& task);
+
+// Throws Corrupt where a page's CRC-32 is to be verified, and is another.
+void check_checksum(const ReadSpec& spec, const PageTask& task);
+
+// Throws where what prefixes of a page unfold to, `size` bytes, is above the limits of the read.
+void check_joined(Read& read, const PageTask& task, u64 size);
+
+// The parts of a page's rows that are wanted: use(row within the page, count, row of the output).
+template <class Use>
+void for_each_piece(const ReadSpec& spec, const PageTask& task, Use&& use) {
+  const ChunkSpec& chunk = spec.chunks[task.chunk];
+  const i64 first = task.page.first_row, last = first + task.page.num_values;
+  const RowRange* range = spec.ranges.data() + chunk.first_range;
+  const RowRange* end = range + chunk.num_ranges;
+  range = std::partition_point(range, end, [&](const RowRange& r) { return r.stop <= first; });
+  for (; range != end && range->start < last; ++range) {
+    const i64 from = std::max(first, range->start), to = std::min(last, range->stop);
+    use(static_cast<u64>(from - first), static_cast<u64>(to - from),
+        static_cast<u64>(range->out + (from - range->start)));
+  }
+}
 
 class PageDecoder {
  public:
@@ -53,7 +93,6 @@ class PageDecoder {
   void decode_numbers(const PageTask& task, const Body& body, u64 count, u8* out);
   void decode_delta_lengths(const PageTask& task, Body body, u64 count, u8* out);
   void decode_prefixes(const PageTask& task, Body body, u64 count, u8* out);
-  void check_joined(const PageTask& task, u64 size);
   std::string value_before(const PageTask& task);
   u8* plain_target(const PageTask& task, u64 size, u8* out);
   void finish_plain(const PageTask& task, const u8* plain, u64 size, u64 count, u8* out);
@@ -66,7 +105,6 @@ class PageDecoder {
   u8* whole_target(const PageTask& task) const;
   ViewBuffer* view_buffer(const PageTask& task) const;
   ViewPlace place_of(const PageTask& task, ViewBuffer* kept, const Body& body) const;
-  void check_checksum(const PageTask& task) const;
   void record(const PageTask& task, Stage stage, i64 start_ns, u64 bytes_in, u64 bytes_out);
   template <class Work>
   void counted(Work&& work);

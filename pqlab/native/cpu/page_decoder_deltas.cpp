@@ -39,15 +39,15 @@ void PageDecoder::decode_delta_lengths(const PageTask& task, Body body, u64 coun
 }
 
 // A small page may hold prefixes of a very long value: what it unfolds to is bounded like pages.
-void PageDecoder::check_joined(const PageTask& task, u64 size) {
-  const ReadSpec& spec = read_->spec;
+void check_joined(Read& read, const PageTask& task, u64 size) {
+  const ReadSpec& spec = read.spec;
   if (size > static_cast<u64>(spec.max_page_bytes)) throw page_bytes_error(size, spec);
-  if (!column(task).type.views()) return;
+  if (!read.column(task).type.views()) return;
   if (size > MAX_VIEW_OFFSET) {
     throw Error(ErrorKind::Unsupported, "the page's values take " + std::to_string(size) +
                                             " bytes, more than the offsets of views reach");
   }
-  const u64 all = read_->decoded_bytes += size;
+  const u64 all = read.decoded_bytes += size;
   if (all > static_cast<u64>(spec.max_read_bytes)) throw read_bytes_error(all, spec);
 }
 
@@ -84,7 +84,7 @@ void PageDecoder::decode_prefixes(const PageTask& task, Body body, u64 count, u8
   check(loops().add_prefixes(prefixes, lengths, count, body.values_size, before.size(), type.width,
                              size),
         type);
-  check_joined(task, size);
+  check_joined(*read_, task, size);
   u8* plain = plain_target(task, size, out);
   const auto* first = reinterpret_cast<const u8*>(before.data());
   loops().join_prefixes(prefixes, lengths, count, body.values, body.values_size, first,

@@ -18,8 +18,8 @@ u64 value_bytes(const ValueType& type, i64 rows) {
   return type.kind == Kind::BITS ? (count + 7) / 8 : count * type.stride();
 }
 
-// Of nested columns, `nested_bytes`: of their pages, before they are decoded, what these claim to
-// hold; then of the outputs. `joined_bytes`: what values of the pages have unfolded to so far.
+}  // namespace
+
 void check_read_bytes(Read& read, double nested_bytes, u64 joined_bytes) {
   // Of any number of columns and pages: no overflow.
   double total = nested_bytes + static_cast<double>(joined_bytes);
@@ -65,6 +65,8 @@ double nested_output_bytes(const Read& read) {
   }
   return total;
 }
+
+namespace {
 
 void allocate(const ColumnSpec& column, i64 num_rows, ColumnOutput& output) {
   const bool bits = column.type.kind == Kind::BITS;

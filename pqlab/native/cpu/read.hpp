@@ -170,6 +170,13 @@ struct Read {
 Error page_bytes_error(u64 needed, const ReadSpec& spec);
 Error read_bytes_error(u64 needed, const ReadSpec& spec);
 
+// Throws the latter. Counted are, of flat columns, the outputs; of nested ones what is given: of
+// pages, before they are decoded, what they claim to hold, then of the outputs. `joined_bytes`:
+// what values of the pages have unfolded to so far.
+void check_read_bytes(Read& read, double nested_bytes, u64 joined_bytes);
+double nested_page_bytes(const Read& read);
+double nested_output_bytes(const Read& read);
+
 // What is wrong with a chunk whose pages hold so many rows (`or_more`: at least), or so many of the
 // rows that are wanted.
 Error wrong_rows(const ChunkSpec& chunk, i64 rows, bool or_more);

@@ -1,0 +1,314 @@
+"""The GPU engine: drives kernels over a plan, on whatever device it is given."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any, TypedDict, Unpack
+
+import numpy as np
+import numpy.typing as npt
+
+from pqlab.cpu.columns import InvalidUtf8, LeafColumn, columns_of
+from pqlab.cpu.engine import FetchedBytes, located
+from pqlab.errors import EngineError, PqlabError
+from pqlab.footer.metadata import FileMetaData
+from pqlab.footer.types import Int96Unit
+from pqlab.footer.writers import left_is_compressed_false, prefixes_reach_back
+from pqlab.gpu.device import Device
+from pqlab.gpu.launch import Launcher
+from pqlab.gpu.layout import Emission, Layout, lay_out
+from pqlab.gpu.memory import download, upload
+from pqlab.gpu.nested import NestedColumn, NestedColumns
+from pqlab.gpu.outputs import Outputs
+from pqlab.gpu.steps import REFUSING
+from pqlab.gpu.work import (
+    NOTHING_WRONG,
+    PAGE_STATE,
+    SLACK_BYTES,
+    STAGES,
+    Pieces,
+    Rows,
+    looks_at,
+    offsets,
+    pieces_of,
+    tiles_of,
+)
+from pqlab.limits import DEFAULT_LIMITS, Limits
+from pqlab.native import _native
+from pqlab.plan.plan import Plan
+
+_DELTA_BYTE_ARRAY = 7
+
+
+class Options(TypedDict, total=False):
+    """The keyword arguments of `read`, as of the CPU engine's."""
+
+    workers: int | None
+    verify_checksums: bool
+    invalid_utf8: InvalidUtf8
+    int96_unit: Int96Unit
+    for_polars: bool
+    limits: Limits
+
+
+def read(
+    plan: Plan,
+    metadata: FileMetaData,
+    source: FetchedBytes,
+    device: Device,
+    **options: Unpack[Options],
+) -> _native.Decoded:
+    """Decode the plan's pages into columns of `plan.num_rows` rows, which end in host memory.
+
+    Raises as the CPU engine's `read`; `EngineError` for what only that one reads, and
+    `OutOfDeviceMemoryError`.
+    """
+    try:
+        return _Read(plan, metadata, source, device, **options).run()
+    except PqlabError as error:
+        raise located(error, metadata, plan.file) from None
+
+
+class _Read:
+    """One read: its pages, and what of them is where on the device."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        metadata: FileMetaData,
+        source: FetchedBytes,
+        device: Device,
+        *,
+        workers: int | None = None,
+        verify_checksums: bool = False,
+        invalid_utf8: InvalidUtf8 = "error",
+        int96_unit: Int96Unit = "ns",
+        for_polars: bool = False,
+        limits: Limits = DEFAULT_LIMITS,
+    ) -> None:
+        columns = columns_of(metadata, plan.leaves, int96_unit, invalid_utf8)
+        self.device, self.leaves = device, columns.leaves
+        self.pages = _native.DevicePages(
+            columns.native,
+            plan.tables.arrays,
+            source.buffers,
+            workers=workers or len(os.sched_getaffinity(0)),
+            verify_checksums=verify_checksums,
+            is_compressed_is_wrong=left_is_compressed_false(metadata.created_by),
+            for_polars=for_polars,
+            page_bytes=limits.page_bytes,
+            read_bytes=limits.read_bytes,
+        )
+        tables = plan.tables
+        self.layout = lay_out(self.pages, tables.chunks["codec"], self.leaves)
+        self.num_rows = tables.num_rows
+        self.flat = _flat_pieces(self.layout, self.pages, self.leaves, tables)
+        encodings = self.layout.table["encoding"][self.layout.is_data]
+        if prefixes_reach_back(metadata.created_by) and (encodings == _DELTA_BYTE_ARRAY).any():
+            raise EngineError(
+                "prefixes of DELTA_BYTE_ARRAY reach into the page before, as this file's writer "
+                "had it: the GPU engine decodes pages apart from each other",
+                hint='Read it with engine="cpu"',
+            )
+
+    def run(self) -> _native.Decoded:
+        self._upload()
+        self._decompress()
+        self._read_levels()
+        self._list_values()
+        if self.nested.columns:
+            self.nested.count(self.pages)
+        self._join_values()
+        self.outputs = Outputs(self.device, self.leaves, self.num_rows, self._nested_columns())
+        self._emit_entries()
+        for ordinal in range(len(self.leaves)):
+            self._emit_column(ordinal)
+        self._raise_errors()
+        return self._decoded()
+
+    def _upload(self) -> None:
+        """Stage the pages in host memory, and take the device's."""
+        device, layout = self.device, self.layout
+        self.staged = device.pinned_empty(layout.staged_bytes + SLACK_BYTES)
+        self.pages.stage(layout.staged_to, layout.on_device, self.staged)
+        self.bytes = device.zeros(max(layout.bytes_bytes, layout.staged_bytes) + 16, np.uint8)
+        device.upload(self.staged, self.bytes[: len(self.staged)])
+        nothing_wrong = np.full(len(layout.works) * len(STAGES), NOTHING_WRONG, np.uint64)
+        works, self.blocks, self.errors = upload(
+            device, [layout.works, layout.blocks, nothing_wrong]
+        )
+        size = 8 * len(layout.works)
+        errors = {
+            stage: self.errors[at * size : (at + 1) * size] for at, stage in enumerate(STAGES)
+        }
+        states = device.zeros(len(layout.works) * PAGE_STATE.itemsize, np.uint8)
+        self.launcher = Launcher(device, works, states, errors)
+        self.bitmaps = device.zeros(layout.bitmap_bytes, np.uint8)
+        self.ranks = device.empty(layout.rank_bytes, np.uint8)
+        zeroed = "read_booleans" in layout.listed
+        take = device.zeros if zeroed else device.empty
+        self.records = take(layout.record_bytes, np.uint8)
+        self.entries = device.empty(layout.entry_bytes, np.uint8)
+        self.used = device.zeros(4 * len(layout.works), np.uint8)
+        levels = device.empty(layout.level_bytes, np.uint8)
+        self.nested = NestedColumns(self.launcher, layout, self.leaves, levels)
+
+    def _decompress(self) -> None:
+        for kernel, pages in self.layout.decompressed.items():
+            self.launcher.pages(kernel, pages, "block", [self.blocks, self.bytes])
+
+    def _read_levels(self) -> None:
+        layout = self.layout
+        nested = np.array([leaf.is_nested for leaf in self.leaves], np.bool_)[layout.column]
+        flat = np.flatnonzero(~(nested & layout.is_data))
+        arguments = [self.bytes, self.bitmaps, self.ranks, self.launcher.states]
+        self.launcher.pages("read_levels", flat, "definition level", arguments)
+        self.nested.read_levels(self.bytes)
+
+    def _list_values(self) -> None:
+        self.joined_bytes = self.device.zeros(8 * len(self.layout.works), np.uint8)
+        for kernel, pages in self.layout.listed.items():
+            arguments = [self.launcher.states]
+            if not kernel.startswith("check_"):
+                arguments += [self.bytes, self.records]
+            if kernel == "read_prefixes":
+                arguments.append(self.joined_bytes)
+            self.launcher.pages(kernel, pages, "value", arguments)
+
+    def _join_values(self) -> None:
+        """Put values together whose bytes are apart; how many there are is known by now."""
+        layout, device = self.layout, self.device
+        self.joined, self.joined_states = self.bytes, self.launcher.states
+        if not layout.joined:
+            return
+        states = download(device, self.launcher.states, PAGE_STATE)
+        sizes = download(device, self.joined_bytes, np.int64)
+        streams = np.array(layout.joined["join_streams"], np.int64)
+        sizes[streams] = states["num_valid"][streams] * layout.works["width"][streams]
+        for page in np.flatnonzero(sizes).tolist():
+            self.pages.check_joined(page, int(sizes[page]))
+        at, end = offsets(sizes + SLACK_BYTES, SLACK_BYTES)
+        made = states.copy()
+        made["values"], made["values_bytes"] = at, sizes
+        (self.joined_states,) = upload(device, [made])
+        self.joined = device.zeros(end, np.uint8)
+        for kernel, pages in layout.joined.items():
+            count = layout.works["num_values"][pages]
+            nothing = np.zeros(len(pages), np.int64)
+            tiles = tiles_of(nothing, count, nothing, np.array(pages, np.int64))
+            before = [self.launcher.works, self.launcher.states, self.joined_states]
+            after = [self.bytes, self.records, self.joined]
+            self.launcher.blocks(kernel, tiles, before, after)
+
+    def _nested_columns(self) -> dict[int, NestedColumn]:
+        return {column.ordinal: column for column in self.nested.columns}
+
+    def _emit_entries(self) -> None:
+        layout = self.layout
+        for emission, pages in layout.entries.items():
+            page = np.array(pages, np.int64)
+            out = np.array([layout.entry_ordinal[each] for each in pages], np.int64)
+            count = np.array([layout.num_entries[each] for each in pages], np.int64)
+            tiles = tiles_of(np.zeros(len(page), np.int64), count, out, page)
+            self._emit(emission, tiles, None, self.entries[layout.entries_at[emission.column] :])
+
+    def _emit_column(self, ordinal: int) -> None:
+        """Values and validity of a column's pages."""
+        parts = self.outputs.columns[ordinal]
+        pieces, positions, cut = self._pieces(ordinal)
+        for emission, pages in self.layout.emitted.items():
+            if emission.column != ordinal:
+                continue
+            of_kernel = np.isin(pieces.page, pages)
+            tiles = tiles_of(*(part[of_kernel] for part in pieces))
+            self._emit(emission, tiles, positions, parts.values)
+            if emission.kernel in REFUSING:
+                page = np.array([each for each in pages if cut[each]], np.int64)
+                looked_at = looks_at(page, self.layout.works["num_values"][page])
+                self._emit(emission, looked_at, None, parts.values)
+        if parts.validity is not None:
+            everything = Emission("emit_validity", ordinal, joined=False)
+            self._emit(everything, tiles_of(*pieces), positions, parts.validity)
+
+    def _pieces(self, ordinal: int) -> tuple[Pieces, Any, npt.NDArray[np.bool_]]:
+        """A column's pieces, the positions of its values, and which pages are not all wanted."""
+        column = self._nested_columns().get(ordinal)
+        if column is None:
+            of_column = self.layout.column[self.flat.page] == ordinal
+            pieces = Pieces(*(part[of_column] for part in self.flat))
+            wanted = np.zeros(len(self.layout.works), np.int64)
+            np.add.at(wanted, pieces.page, pieces.num_rows)
+            return pieces, None, wanted != self.layout.works["num_values"]
+        parts = self.outputs.columns[ordinal]
+        positions = self.nested.fill(column, parts.offsets, parts.groups)
+        ends = np.cumsum(column.page_slots)
+        nothing = np.zeros(len(ends), np.int64)
+        pieces = Pieces(nothing, column.page_slots, ends - column.page_slots, column.pages)
+        return pieces, positions, self.nested.is_cut
+
+    def _emit(self, emission: Emission, tiles: Rows, positions: Any, out: Any) -> None:
+        launcher = self.launcher
+        states = self.joined_states if emission.joined else launcher.states
+        from_ = self.joined if emission.joined else self.bytes
+        buffers = [from_, self.bitmaps, self.ranks, self.records, self.entries, positions]
+        views = [self.used] if emission.kernel in _WITH_VIEWS else []
+        after = [*buffers, out, launcher.errors["value"], *views]
+        launcher.blocks(emission.kernel, tiles, [launcher.works, states], after)
+
+    def _raise_errors(self) -> None:
+        """Raise what is wrong with the first page of which something is."""
+        count = len(self.layout.works)
+        words = download(self.device, self.errors, np.uint64)[: count * len(STAGES)]
+        words = words.reshape(len(STAGES), count)
+        wrong = words != NOTHING_WRONG
+        if wrong.any():
+            page = int(np.flatnonzero(wrong.any(axis=0))[0])
+            stage = int(np.flatnonzero(wrong[:, page])[0])
+            self.pages.fail(page, STAGES[stage], int(words[stage, page]))
+        if self.nested.error is not None:
+            raise self.nested.error
+
+    def _decoded(self) -> _native.Decoded:
+        self.outputs.download()
+        views: list[list[Any]] = [[] for _ in self.leaves]
+        used = download(self.device, self.used, np.uint32)
+        states = download(self.device, self.launcher.states, PAGE_STATE)
+        joined = download(self.device, self.joined_states, PAGE_STATE)
+        is_joined = np.zeros(len(used), np.bool_)
+        for pages in self.layout.joined.values():
+            is_joined[pages] = True
+        for page in np.flatnonzero(used).tolist():
+            of_column = views[self.layout.column[page]]
+            buffer = int(self.layout.works["view_buffer"][page])
+            of_column += [None] * (buffer + 1 - len(of_column))
+            state = joined[page] if is_joined[page] else states[page]
+            of_column[buffer] = self._view_buffer(page, state, joined=bool(is_joined[page]))
+        return self.pages.decoded(self.outputs.taken(views))
+
+    def _view_buffer(self, page: int, state: Any, *, joined: bool) -> npt.NDArray[np.uint8]:
+        """The bytes of a page that views point into: on the host already, or taken there."""
+        start = int(state["values"])
+        stop = start + int(state["values_bytes"])
+        if joined:
+            return download(self.device, self.joined[start:stop], np.uint8)
+        if self.layout.on_device[page]:
+            return download(self.device, self.bytes[start:stop], np.uint8)
+        return self.staged[start:stop]
+
+
+_WITH_VIEWS = frozenset(("emit_text", "emit_views", "emit_fixed_views"))
+
+
+def _flat_pieces(
+    layout: Layout, pages: _native.DevicePages, leaves: Sequence[LeafColumn], tables: Any
+) -> Pieces:
+    """Of all pages of flat columns."""
+    row_groups = np.arange(len(tables.chunks)) // max(len(leaves), 1)
+    groups = tables.row_groups[row_groups]
+    nested = np.array([leaf.is_nested for leaf in leaves], np.bool_)[layout.column]
+    page = np.flatnonzero(layout.is_data & ~nested)
+    chunk = pages.chunks.view(np.uint32)[page].astype(np.int64)
+    first, count = (groups[name].astype(np.int64) for name in ("first_range", "num_ranges"))
+    found = pieces_of(layout.table[page], chunk, first, count, tables.ranges)
+    return found._replace(page=page[found.page])
