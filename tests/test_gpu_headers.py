@@ -16,7 +16,7 @@ KERNELS = Path(__file__).parent / "kernels" / "headers.cu"
 OPTIONS = (b"--gpu-architecture=sm_80", b"--std=c++17")
 
 
-def _load_nvrtc() -> None:
+def load_nvrtc() -> None:
     """Load the library from its package, wherever on the path that is installed."""
     spec = importlib.util.find_spec("nvidia.cuda_nvrtc")
     assert spec is not None
@@ -25,23 +25,23 @@ def _load_nvrtc() -> None:
             ctypes.CDLL(str(library), mode=ctypes.RTLD_GLOBAL)
 
 
-def _checked(result: tuple[Any, ...]) -> Any:
+def checked(result: tuple[Any, ...]) -> Any:
     status, *values = result
     assert status == nvrtc.nvrtcResult.NVRTC_SUCCESS, status
     return values[0] if values else None
 
 
 def test_nvrtc_compiles_every_loop_and_includes_every_header() -> None:
-    _load_nvrtc()
+    load_nvrtc()
     source = KERNELS.read_text(encoding="utf-8")
     for header in HEADERS.glob("*.cuh"):
         source += f'#include "{header.name}"\n'
-    program = _checked(nvrtc.nvrtcCreateProgram(source.encode(), b"headers.cu", 0, [], []))
+    program = checked(nvrtc.nvrtcCreateProgram(source.encode(), b"headers.cu", 0, [], []))
     options = [*OPTIONS, b"-I" + bytes(HEADERS)]
     (status,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
-    log = bytearray(_checked(nvrtc.nvrtcGetProgramLogSize(program)))
-    _checked(nvrtc.nvrtcGetProgramLog(program, log))
+    log = bytearray(checked(nvrtc.nvrtcGetProgramLogSize(program)))
+    checked(nvrtc.nvrtcGetProgramLog(program, log))
     assert status == nvrtc.nvrtcResult.NVRTC_SUCCESS, log.decode()
-    cubin_bytes = _checked(nvrtc.nvrtcGetCUBINSize(program))
-    _checked(nvrtc.nvrtcDestroyProgram(program))
+    cubin_bytes = checked(nvrtc.nvrtcGetCUBINSize(program))
+    checked(nvrtc.nvrtcDestroyProgram(program))
     assert cubin_bytes > 10_000
