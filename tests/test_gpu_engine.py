@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import test_decode_matrix as matrix
 import test_decode_nested as nested
 from decoding import InMemory, Ranges, metadata_of, plan_of
 from edited_footers import written
-from emulated import assert_same, device
+from emulated import assert_same, assert_same_plan, device
 from nested_values import combined, difference
 
 from pqlab.cpu import engine as cpu
@@ -234,3 +235,24 @@ def test_lanes_work_together() -> None:
     assert_same(data, checked=True)
     found = {name: device(checked=True).statistics()[name].active_lanes for name in LANES}
     assert all(found[name] >= floor for name, floor in LANES.items()), found
+
+
+def test_small_files_of_the_corpus(corpus: Path) -> None:
+    """Every eighth: the same buffers, or the same sentence."""
+    small = [each for each in sorted(corpus.rglob("*.parquet")) if each.stat().st_size < 1 << 16]
+    read = 0
+    for path in small[::8]:
+        data = path.read_bytes()
+        try:
+            metadata = metadata_of(data)
+        except PqlabError:
+            continue
+        plan, source = plan_of(metadata), InMemory(data)
+        theirs = outcome(cpu.read, plan, metadata, source, workers=1)
+        ours = outcome(gpu.read, plan, metadata, source, device())
+        if isinstance(theirs, tuple):
+            assert ours == theirs, path
+        else:
+            assert_same_plan(plan, metadata, source)
+            read += 1
+    assert read > 30
