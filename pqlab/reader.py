@@ -136,6 +136,8 @@ class ParquetFile:
     @property
     def info(self) -> FileInfo:
         """The file in a few lines."""
+        from pqlab.footer.types import type_warnings
+
         metadata = self.metadata
         return FileInfo(
             file=self.name,
@@ -148,7 +150,12 @@ class ParquetFile:
             footer_bytes=len(metadata.footer),
             encrypted=metadata.encryption_algorithm is not None
             or bool((metadata.chunks.present & Present.CRYPTO_METADATA).any()),
-            warnings=(*_row_count_warning(metadata), *metadata.warnings, *self.page_store.warnings),
+            warnings=(
+                *_row_count_warning(metadata),
+                *metadata.warnings,
+                *type_warnings(metadata),
+                *self.page_store.warnings,
+            ),
         )
 
     @property

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import polars as pl
 import pyarrow as pa
 import pytest
+from edited_footers import rewritten, written
 
+import pqlab
 from pqlab.footer.schema import LogicalType, SchemaNode
 from pqlab.footer.types import arrow_type, polars_type
 
@@ -105,3 +110,20 @@ def test_arrow_and_polars_types_agree(node: SchemaNode) -> None:
 def test_int96_unit_is_the_callers() -> None:
     assert polars_type(leaf("INT96"), int96_unit="us") == pl.Datetime("us")
     assert arrow_type(leaf("INT96"), int96_unit="us") == pa.timestamp("us")
+
+
+def test_annotations_that_do_not_count_are_said(corpus: Path) -> None:
+    allowed = pqlab.open(corpus / "apache__parquet-testing/data/alltypes_plain.parquet")
+    assert not [warning for warning in allowed.info.warnings if "may not stand" in warning]
+    wide = pqlab.open(corpus / "duckdb__duckdb/data/parquet-testing/bigdecimal.parquet")
+    assert any("more digits than decimals of 128 bits" in warning for warning in wide.info.warnings)
+
+
+def test_annotations_on_the_wrong_physical_type_are_said() -> None:
+    data = written(pa.table({"day": pa.array([1, 2], pa.int64()), "n": [3, 4]}))
+
+    def annotate(footer: Any) -> None:
+        footer.schema[1].converted_type = 6  # DATE
+
+    info = pqlab.open(rewritten(data, annotate)).info
+    assert info.warnings == ("'day': DATE may not stand on INT64: read as the physical type",)

@@ -6,7 +6,7 @@ is 12 bytes); everywhere else the leaf is what its physical type says. So every 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from enum import Enum
 from functools import cache
 from typing import Literal, NamedTuple
@@ -14,6 +14,8 @@ from typing import Literal, NamedTuple
 import polars as pl
 import pyarrow as pa
 
+from pqlab import text
+from pqlab.footer.metadata import FileMetaData
 from pqlab.footer.schema import LogicalType, SchemaNode
 
 Int96Unit = Literal["ns", "us"]
@@ -85,6 +87,9 @@ def _always(data_type: pa.DataType | None) -> ArrowTypeOf:
     return lambda _physical_type, _annotation: data_type
 
 
+_AS_STORED = _always(None)
+
+
 class SortOrder(Enum):
     """How the values of a leaf compare (ColumnOrder in parquet.thrift)."""
 
@@ -112,8 +117,8 @@ ANNOTATIONS: dict[str, Annotation] = {
     "STRING": Annotation(_BYTES, _always(pa.string_view()), SortOrder.UNSIGNED),
     "ENUM": Annotation(_BYTES, _always(pa.string_view()), SortOrder.UNSIGNED),
     "JSON": Annotation(_BYTES, _always(pa.string_view()), SortOrder.UNSIGNED),
-    "BSON": Annotation(_BYTES, _always(None), SortOrder.UNSIGNED),
-    "UUID": Annotation({"FIXED_LEN_BYTE_ARRAY": 16}, _always(None), SortOrder.UNSIGNED),
+    "BSON": Annotation(_BYTES, _AS_STORED, SortOrder.UNSIGNED),
+    "UUID": Annotation({"FIXED_LEN_BYTE_ARRAY": 16}, _AS_STORED, SortOrder.UNSIGNED),
     "INTEGER": Annotation(_INTEGERS, _integer, SortOrder.SIGNED),  # unsigned where it says so
     "DECIMAL": Annotation(_NUMBERS, _decimal, SortOrder.SIGNED),
     "DATE": Annotation({"INT32": None}, _always(pa.date32()), SortOrder.SIGNED),
@@ -123,8 +128,8 @@ ANNOTATIONS: dict[str, Annotation] = {
     "INTERVAL": Annotation(
         {"FIXED_LEN_BYTE_ARRAY": 12}, _always(INTERVAL_TYPE), SortOrder.UNDEFINED
     ),
-    "GEOMETRY": Annotation(_BYTES, _always(None), SortOrder.UNDEFINED),
-    "GEOGRAPHY": Annotation(_BYTES, _always(None), SortOrder.UNDEFINED),
+    "GEOMETRY": Annotation(_BYTES, _AS_STORED, SortOrder.UNDEFINED),
+    "GEOGRAPHY": Annotation(_BYTES, _AS_STORED, SortOrder.UNDEFINED),
     "UNKNOWN": Annotation(_ANY, _always(pa.null()), SortOrder.UNDEFINED),
 }
 
@@ -203,3 +208,38 @@ def leaf_sort_order(
     if annotation.kind == "INTEGER" and not annotation.is_signed:
         return SortOrder.UNSIGNED
     return row.order
+
+
+def type_warnings(metadata: FileMetaData) -> tuple[str, ...]:
+    """The annotations whose leaves are read as what they are stored as, and why; kept with it."""
+    return metadata.kept("type warnings", lambda: tuple(_type_warnings(metadata)))
+
+
+def _type_warnings(metadata: FileMetaData) -> Iterator[str]:
+    columns: dict[str, list[str]] = {}
+    for leaf in metadata.leaves:
+        warning = _type_warning(*type_key(leaf))
+        if warning is not None:
+            columns.setdefault(warning, []).append(leaf.column)
+    for warning, found in columns.items():
+        more = f" and {text.plural(len(found) - 1, 'more column')}" if len(found) > 1 else ""
+        yield f"{found[0]!r}{more}: {warning}"
+
+
+@cache
+def _type_warning(
+    physical_type: str, annotation: LogicalType | None, type_length: int | None
+) -> str | None:
+    if annotation is None or annotation.kind not in ANNOTATIONS:
+        return None
+    row = _row(physical_type, annotation, type_length)
+    is_placed = row is not None and (
+        row.arrow is _AS_STORED or row.arrow(physical_type, annotation) is not None
+    )
+    if is_placed:
+        return None
+    precision, scale = annotation.precision or 0, annotation.scale or 0
+    if row is not None and precision > MAX_DECIMAL_PRECISION and 0 <= scale <= precision:
+        return f"{annotation} has more digits than decimals of 128 bits: read as {physical_type}"
+    length = f" of {type_length} bytes" if physical_type == "FIXED_LEN_BYTE_ARRAY" else ""
+    return f"{annotation} may not stand on {physical_type}{length}: read as the physical type"

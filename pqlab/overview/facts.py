@@ -12,6 +12,7 @@ from pqlab.errors import CorruptError
 from pqlab.footer import names
 from pqlab.footer.details import SortingColumn
 from pqlab.footer.metadata import FileMetaData, Present
+from pqlab.footer.types import type_warnings
 
 MAX_WARNINGS = 5
 MAX_ORDERS = 20  # that are asked for their order
@@ -48,7 +49,7 @@ def file_facts(metadata: FileMetaData) -> Iterator[Fact]:
     if metadata.stated_num_rows != metadata.num_rows:
         stated = f"{metadata.stated_num_rows:,}, but the row groups have {metadata.num_rows:,}"
         yield Fact("the footer says num_rows is", stated, is_warning=True)
-    yield from warning_facts(metadata.warnings)
+    yield from warning_facts([*metadata.warnings, *type_warnings(metadata)])
 
 
 def warning_facts(warnings: Sequence[str]) -> Iterator[Fact]:
