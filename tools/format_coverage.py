@@ -161,10 +161,12 @@ What pqlab does with every part of the Parquet format:
 
 - **used**: a column of a frame, the overview, a plan or a read depends on it.
 - **shown only**: a field is in the raw views (`f.page_header(...)`, `pqlab.footer.raw`) and \
-nothing depends on it; pages of an encoding or codec show in every frame, and reading them is an \
-`UnsupportedError` with its place.
-- **refused**: reading what has it is an error with its place and the reason. An encoding: the \
-specification does not define it for that type.
+nothing depends on it.
+- **refused**: reading what has it is an `UnsupportedError` or `EncryptedError` with its place and \
+the reason. Such are encrypted columns, LZO, chunks in other files (`file_path`), and codes that \
+the specification does not have; their pages show in every frame that needs no value of them.
+- **not defined**: the specification does not define it; found in a file all the same, it is an \
+`UnsupportedError`, or `CorruptError` where it contradicts itself.
 
 Nested columns are read as flat ones are: structs, lists and maps of any depth, in every shape \
 that LogicalTypes.md lets readers expect. Field 32767 of any struct, the format's room for \
@@ -176,7 +178,8 @@ def encoding_status(encoding: int, physical_type: str, page_type: int) -> str:
     """What is done with the values of such pages."""
     if _native.reads_encoding(page_type, encoding, KIND.get(physical_type, "COPY")):
         return "used"
-    return "shown only" if physical_type in DEFINED[ENCODINGS[encoding]] else "refused"
+    is_defined = physical_type in DEFINED[ENCODINGS[encoding]]
+    return "refused" if is_defined else "not defined"
 
 
 def page() -> str:
@@ -194,8 +197,8 @@ def page() -> str:
 LEVELS = """\
 | encoding | v1, definition | v1, repetition | v2, definition | v2, repetition |
 |---|---|---|---|---|
-| RLE | used | shown only | used | shown only |
-| BIT_PACKED | used | shown only | refused | refused |
+| RLE | used | used | used | used |
+| BIT_PACKED | used | used | not defined | not defined |
 """
 
 
@@ -206,18 +209,19 @@ def _table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
 
 
 def _encodings(page_type: int) -> str:
+    known = [
+        (f"{name} = {code}", *(encoding_status(code, of, page_type) for of in PHYSICAL_TYPES))
+        for code, name in ENCODINGS.items()
+    ]
     return _table(
         ("encoding", *PHYSICAL_TYPES),
-        (
-            (f"{name} = {code}", *(encoding_status(code, of, page_type) for of in PHYSICAL_TYPES))
-            for code, name in ENCODINGS.items()
-        ),
+        [*known, ("any other", *("refused" for _ in PHYSICAL_TYPES))],
     )
 
 
 def _dictionaries() -> str:
     status = {
-        name: "used" if _native.reads_encoding(DICTIONARY_PAGE, code, "COPY") else "refused"
+        name: "used" if _native.reads_encoding(DICTIONARY_PAGE, code, "COPY") else "not defined"
         for code, name in ENCODINGS.items()
     }
     return _table(("encoding", "of every physical type"), status.items())
@@ -226,10 +230,13 @@ def _dictionaries() -> str:
 def _codecs() -> str:
     return _table(
         ("codec", "pages"),
-        (
-            (f"{name} = {code}", "used" if _native.reads_codec(code) else "shown only")
-            for code, name in CODECS.items()
-        ),
+        [
+            *(
+                (f"{name} = {code}", "used" if _native.reads_codec(code) else "refused")
+                for code, name in CODECS.items()
+            ),
+            ("any other", "refused"),
+        ],
     )
 
 
