@@ -23,9 +23,11 @@ from pqlab.stream.options import (
     Int96Unit,
     InvalidUtf8,
     IterateOptions,
+    Strings,
     To,
     check_read_options,
     engine_of,
+    refuse_enum,
 )
 from pqlab.trace import Recording, Stage, Trace
 from pqlab.trace.recorder import active_trace, reading, timed
@@ -99,6 +101,7 @@ class FileSelection:
         workers: int | None = None,
         int96_unit: Int96Unit = "ns",
         invalid_utf8: InvalidUtf8 = "error",
+        strings: Strings = "string",
         trace: Trace | None = None,
         memory_limit: int | None = None,
         progress: bool = False,
@@ -107,7 +110,8 @@ class FileSelection:
 
         `workers`: threads that decode; None takes as many as the process may use. `int96_unit`:
         "ns", or "us" for timestamps that nanoseconds do not reach. `invalid_utf8`: "error", or
-        "binary" to have text as bytes, unchecked. `trace` records what requests and pages cost.
+        "binary" to have text as bytes, unchecked. `strings`: "string"; or "categorical", or "enum"
+        of the distinct values that are read, sorted. `trace` records what requests and pages cost.
         `memory_limit`: bytes; what surely decodes to more is a `LimitError` before it is read.
         `progress` shows a bar.
 
@@ -115,15 +119,14 @@ class FileSelection:
         with the place; `SelectionError` for two columns of one name; `EngineError`; ValueError for
         an option that has no such value.
         """
-        import polars as pl
-
-        from pqlab.assemble.arrow import to_frame
+        from pqlab.assemble.arrow import joined, to_frame
 
         options: DecodeOptions = {
             "engine": engine,
             "workers": workers,
             "int96_unit": int96_unit,
             "invalid_utf8": invalid_utf8,
+            "strings": strings,
             "trace": trace,
         }
         if memory_limit is not None:
@@ -131,8 +134,7 @@ class FileSelection:
         if progress:
             return self.submit(**options).result(progress=True)
         self._check_names()
-        frames = _assembled(self._decode(**options, for_polars=True), to_frame)
-        return frames[0] if len(frames) == 1 else pl.concat(frames, rechunk=False)
+        return joined(_assembled(self._decode(**options, for_polars=True), to_frame))
 
     def to_arrow(
         self,
@@ -141,6 +143,7 @@ class FileSelection:
         workers: int | None = None,
         int96_unit: Int96Unit = "ns",
         invalid_utf8: InvalidUtf8 = "error",
+        strings: Strings = "string",
         trace: Trace | None = None,
     ) -> pa.Table:
         """Read into a pyarrow table; arguments and errors as of `read`."""
@@ -153,6 +156,7 @@ class FileSelection:
             workers=workers,
             int96_unit=int96_unit,
             invalid_utf8=invalid_utf8,
+            strings=strings,
             trace=trace,
         )
         with placed(file=self.file.name):
@@ -191,6 +195,7 @@ class FileSelection:
         workers: int | None = None,
         int96_unit: Int96Unit = "ns",
         invalid_utf8: InvalidUtf8 = "error",
+        strings: Strings = "string",
         trace: Trace | None = None,
     ) -> Job[pl.DataFrame]:
         """Begin to read into a polars frame, and go on: `.result()`, `.progress`, `.cancel()`.
@@ -209,6 +214,7 @@ class FileSelection:
             trace=trace,
             int96_unit=int96_unit,
             invalid_utf8=invalid_utf8,
+            strings=strings,
         )
         plan = self.plan(engine=engine, walk=True)
         size, what = plan.memory_high_bytes, "what is decoded"
@@ -268,6 +274,7 @@ class FileSelection:
         workers: int | None = None,
         int96_unit: Int96Unit = "ns",
         invalid_utf8: InvalidUtf8 = "error",
+        strings: Strings = "string",
         trace: Trace | None = None,
         **options: Any,
     ) -> Frames[Any]:
@@ -275,6 +282,7 @@ class FileSelection:
         from pqlab.stream.stream import Picked, stream
 
         made = form(to)
+        refuse_enum(strings)
         if to == "polars":
             self._check_names()
         begin = file_opener(
@@ -283,6 +291,7 @@ class FileSelection:
             trace=trace,
             int96_unit=int96_unit,
             invalid_utf8=invalid_utf8,
+            strings=strings,
             for_polars=to == "polars",
         )
         return stream(
@@ -319,13 +328,18 @@ class FileSelection:
         workers: int | None = None,
         int96_unit: Int96Unit = "ns",
         invalid_utf8: InvalidUtf8 = "error",
+        strings: Strings = "string",
         for_polars: bool = False,
     ) -> Iterator[_Part]:
         from pqlab.cpu.engine import Team
         from pqlab.stream.units import file_parts
 
         check_read_options(
-            trace=trace, workers=workers, int96_unit=int96_unit, invalid_utf8=invalid_utf8
+            trace=trace,
+            workers=workers,
+            int96_unit=int96_unit,
+            invalid_utf8=invalid_utf8,
+            strings=strings,
         )
         file = self.file
         names = (leaf.column for leaf in file.metadata.leaves)
@@ -342,6 +356,7 @@ class FileSelection:
                 recording,
                 int96_unit=int96_unit,
                 invalid_utf8=invalid_utf8,
+                strings=strings,
                 for_polars=for_polars,
             )
             if opened.is_local:
@@ -442,6 +457,7 @@ def file_opener(
     trace: Trace | None,
     int96_unit: Int96Unit,
     invalid_utf8: InvalidUtf8,
+    strings: Strings = "string",
     for_polars: bool = True,
 ) -> Callable[[ParquetFile, Sequence[tuple[int, ...]], Team], FileParts]:
     """What opens a file for an iteration. Raises for an option that has no such value."""
@@ -449,7 +465,11 @@ def file_opener(
 
     engine_of(engine)
     check_read_options(
-        trace=trace, workers=workers, int96_unit=int96_unit, invalid_utf8=invalid_utf8
+        trace=trace,
+        workers=workers,
+        int96_unit=int96_unit,
+        invalid_utf8=invalid_utf8,
+        strings=strings,
     )
     into = trace if trace is not None else active_trace()
 
@@ -461,6 +481,7 @@ def file_opener(
             begun(into, file),
             int96_unit=int96_unit,
             invalid_utf8=invalid_utf8,
+            strings=strings,
             for_polars=for_polars,
         )
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import polars as pl
 import pyarrow as pa
 
 from pqlab.errors import UnsupportedError
-from pqlab.native._native import Decoded
+from pqlab.native._native import Decoded, DecodedColumn
 
 # A frame that is taken as a whole keeps all its memory until its last column is dropped, and taking
 # columns one by one takes a few microseconds each.
 _SMALL_BYTES = 1 << 20
+
+# What polars has an Enum's codes in, for fewer categories than that.
+_CODES = ((1 << 8, pl.UInt8), (1 << 16, pl.UInt16), (1 << 32, pl.UInt32))
 
 
 def to_frame(decoded: Sequence[Decoded]) -> pl.DataFrame:
@@ -27,10 +30,39 @@ def to_frame(decoded: Sequence[Decoded]) -> pl.DataFrame:
 def _frame(decoded: Decoded) -> pl.DataFrame:
     if not decoded.num_columns:
         return pl.DataFrame()
-    if decoded.nbytes <= _SMALL_BYTES:
+    ordered = decoded.ordered
+    if decoded.nbytes <= _SMALL_BYTES and not ordered:
         return pl.DataFrame(decoded)
-    columns = map(decoded.column, range(decoded.num_columns))
-    return pl.DataFrame([pl.Series(column.name, column) for column in columns])
+    columns = list(map(decoded.column, range(decoded.num_columns)))
+    return pl.DataFrame(
+        [
+            _enum(column) if at in ordered else pl.Series(column.name, column)
+            for at, column in enumerate(columns)
+        ]
+    )
+
+
+def _enum(column: DecodedColumn) -> pl.Series:
+    """Codes and their words as an Enum, which has codes no wider than they must be."""
+    array = pa.array(column)
+    dtype = pl.Enum(array.dictionary.to_pylist())
+    codes = cast("pl.Series", pl.from_arrow(array.indices))
+    narrow = next(dtype for count, dtype in _CODES if len(array.dictionary) < count)
+    return codes.cast(narrow).cat.to(dtype).alias(column.name)
+
+
+def joined(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """Frames under each other; their Enums become those of all their categories, sorted."""
+    if len(frames) == 1:
+        return frames[0]
+    enums = {}
+    for name, dtype in frames[0].schema.items():
+        if isinstance(dtype, pl.Enum):
+            found = (cast("pl.Enum", frame.schema[name]).categories for frame in frames)
+            enums[name] = pl.Enum(sorted({word for words in found for word in words}))
+    if enums:
+        frames = [frame.cast(cast("Any", enums)) for frame in frames]
+    return pl.concat(frames, rechunk=False)
 
 
 def to_table(decoded: Sequence[Decoded]) -> pa.Table:

@@ -11,12 +11,14 @@ import pyarrow as pa
 
 from pqlab.cpu.kinds import kind_of
 from pqlab.cpu.tree import Node, NodeKind, Path, leaf_nodes, optional_groups, roots
+from pqlab.errors import UnsupportedError
 from pqlab.footer.metadata import FileMetaData
 from pqlab.footer.schema import SchemaNode
 from pqlab.footer.types import Int96Unit, arrow_type
 from pqlab.native import _native
 
 InvalidUtf8 = Literal["error", "binary"]
+Strings = Literal["string", "categorical", "enum"]
 
 # The days since 1970 that polars has a calendar for, half open: printing others panics it.
 _CALENDAR_DAYS = (-96_465_292, 95_026_237)
@@ -78,6 +80,7 @@ def columns_of(
     leaves: tuple[int, ...],
     int96_unit: Int96Unit = "ns",
     invalid_utf8: InvalidUtf8 = "error",
+    strings: Strings = "string",
 ) -> Columns:
     """The columns above these leaves, given in file order; kept with the metadata.
 
@@ -86,9 +89,13 @@ def columns_of(
 
     def make() -> Columns:
         nodes = [metadata.leaves[leaf] for leaf in leaves]
-        return _columns([_path(node, metadata) for node in nodes], int96_unit, invalid_utf8)
+        paths = [_path(node, metadata) for node in nodes]
+        types = [_type(node, int96_unit, invalid_utf8) for node in nodes]
+        if strings != "string":
+            types = [_coded(*each, strings) for each in zip(paths, types, strict=True)]
+        return _columns(paths, types)
 
-    return metadata.kept(("columns", leaves, int96_unit, invalid_utf8), make)
+    return metadata.kept(("columns", leaves, int96_unit, invalid_utf8, strings), make)
 
 
 def values_of(
@@ -100,8 +107,7 @@ def values_of(
     return _made([spec], pa.schema([pa.field(leaf.name, data_type)]), leaf_nodes(0, data_type))
 
 
-def _columns(paths: Sequence[Path], int96_unit: Int96Unit, invalid_utf8: InvalidUtf8) -> Columns:
-    types = [_type(path[-1], int96_unit, invalid_utf8) for path in paths]
+def _columns(paths: Sequence[Path], types: Sequence[pa.DataType]) -> Columns:
     specs = []
     for at, (path, data_type) in enumerate(zip(paths, types, strict=True)):
         shared = _shared(paths[at - 1], path) if at else ()
@@ -123,6 +129,20 @@ def _type(leaf: SchemaNode, int96_unit: Int96Unit, invalid_utf8: InvalidUtf8) ->
     data_type = arrow_type(leaf, int96_unit)
     as_bytes = invalid_utf8 == "binary" and data_type == pa.string_view()
     return pa.binary_view() if as_bytes else data_type
+
+
+def _coded(path: Path, data_type: pa.DataType, strings: Strings) -> pa.DataType:
+    """Text as codes. An order says that its words become an Enum's categories."""
+    if data_type != pa.string_view():
+        return data_type
+    is_enum = strings == "enum"
+    if is_enum and (len(path) > 1 or path[0].repetition_type == "REPEATED"):
+        raise UnsupportedError(
+            "text within lists and groups is not read as an Enum",
+            hint='Pass strings="categorical", or leave the column out',
+            column=path[-1].column,
+        )
+    return pa.dictionary(pa.uint32(), pa.large_string(), ordered=is_enum)
 
 
 def _spec(

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol, TypedDict, Unpack
 
 import numpy as np
 
-from pqlab.cpu.columns import InvalidUtf8, columns_of, values_of
+from pqlab.cpu.columns import InvalidUtf8, Strings, columns_of, values_of
 from pqlab.errors import PqlabError
 from pqlab.footer.metadata import FileMetaData
 from pqlab.footer.types import Int96Unit
@@ -59,6 +59,7 @@ class Options(TypedDict, total=False):
     verify_checksums: bool
     invalid_utf8: InvalidUtf8
     int96_unit: Int96Unit
+    strings: Strings
     for_polars: bool
     limits: Limits
     recorder: Recorder | None
@@ -120,6 +121,7 @@ def begin(
     verify_checksums: bool = False,
     invalid_utf8: InvalidUtf8 = "error",
     int96_unit: Int96Unit = "ns",
+    strings: Strings = "string",
     for_polars: bool = False,
     limits: Limits = DEFAULT_LIMITS,
     recorder: Recorder | None = None,
@@ -128,13 +130,14 @@ def begin(
 
     `here`: what is small is done at once, by the calling thread. `verify_checksums`: pages whose
     CRC-32 differs from their header's are corrupt. `invalid_utf8="binary"` gives text columns as
-    bytes, unchecked. `for_polars` refuses dates beyond its calendar. `recorder` takes the events of
+    bytes, unchecked. `strings`: other than "string" gives dictionaries, ordered for "enum".
+    `for_polars` refuses dates beyond its calendar. `recorder` takes the events of
     all pages, and of the requests of `LocalBytes`, an array of dtype `EVENT`.
     """
     local = source if isinstance(source, LocalBytes) else None
     try:
         job = _native.decode(
-            columns_of(metadata, plan.leaves, int96_unit, invalid_utf8).native,
+            columns_of(metadata, plan.leaves, int96_unit, invalid_utf8, strings).native,
             plan.tables.arrays,
             () if isinstance(source, LocalBytes) else source.buffers,
             np.array(plan.requests if local else (), np.int64).reshape(-1, 2),

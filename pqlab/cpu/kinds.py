@@ -62,14 +62,14 @@ def kind_of(leaf: SchemaNode, arrow: pa.DataType) -> Kind:
 
 
 def _name(physical: str, arrow: pa.DataType) -> str:
-    if types.is_null(arrow):
-        return "NOTHING"
     if types.is_decimal(arrow):
         return _DECIMAL[physical]
     if types.is_time(arrow):
         return f"TIME_{arrow.unit.upper()}"
     if arrow in _NARROW:
         return _NARROW[arrow]
+    if types.is_null(arrow) or types.is_dictionary(arrow):
+        return "NOTHING" if types.is_null(arrow) else "CODES"
     match physical:
         case "BOOLEAN":
             return "BITS"

@@ -24,7 +24,9 @@ from pqlab.stream.options import (
     InvalidUtf8,
     IterateOptions,
     ReadOptions,
+    Strings,
     To,
+    refuse_enum,
 )
 from pqlab.trace import Trace
 
@@ -80,7 +82,7 @@ class DatasetSelection:
         Arguments and errors as of `FileSelection.read`; `LimitError` when the files' frames
         together pass `read_bytes`.
         """
-        import polars as pl
+        from pqlab.assemble.arrow import joined
 
         empty = self._empty(options)
         total_bytes, limit = 0, options.get("memory_limit")
@@ -102,7 +104,7 @@ class DatasetSelection:
             return frame
 
         with bar:
-            return pl.concat([empty, *each(self.dataset.io.concurrency, read_part, self.parts)])
+            return joined([empty, *each(self.dataset.io.concurrency, read_part, self.parts)])
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """The rows as a stream of Arrow batches (the Arrow PyCapsule interface), file after file.
@@ -166,13 +168,19 @@ class DatasetSelection:
         workers: int | None = None,
         int96_unit: Int96Unit = "ns",
         invalid_utf8: InvalidUtf8 = "error",
+        strings: Strings = "string",
         trace: Trace | None = None,
         **options: Any,
     ) -> Frames[Any]:
         from pqlab.stream.forms import form
         from pqlab.stream.stream import Picked, stream
 
-        choices: Any = {"int96_unit": int96_unit, "invalid_utf8": invalid_utf8}
+        choices: Any = {
+            "int96_unit": int96_unit,
+            "invalid_utf8": invalid_utf8,
+            "strings": strings,
+        }
+        refuse_enum(strings)
         begin = file_opener(engine, workers=workers, trace=trace, **choices)
         base, empty = form(to), self._empty(choices)
 
@@ -254,7 +262,8 @@ class DatasetSelection:
             column = given.get(wanted.name)
             if column is None or column.dtype == pl.Null:
                 column = wanted.clear(height)
-            if column.dtype != wanted.dtype:
+            both_enums = isinstance(column.dtype, pl.Enum) and isinstance(wanted.dtype, pl.Enum)
+            if column.dtype != wanted.dtype and not both_enums:
                 raise _other_fields(column.name, file.name)
             columns.append(column)
         return pl.DataFrame(columns)

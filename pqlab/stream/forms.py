@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from pqlab.assemble.arrow import to_frame, to_table
+from pqlab.assemble.arrow import joined, to_frame, to_table
 from pqlab.errors import placed
 from pqlab.native._native import Decoded
 from pqlab.stream.iterator import Form
@@ -29,8 +29,7 @@ def _frame(_: Part, __: FileParts, decoded: list[Decoded]) -> pl.DataFrame:
 
 def joined_frames(parts: Sequence[Decoded]) -> pl.DataFrame:
     """The parts' rows under each other."""
-    frames = [to_frame([part]) for part in parts]
-    return frames[0] if len(frames) == 1 else pl.concat(frames, rechunk=False)
+    return joined([to_frame([part]) for part in parts])
 
 
 def _table(part: Part, file: FileParts, decoded: list[Decoded]) -> pa.Table:

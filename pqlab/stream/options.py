@@ -11,6 +11,7 @@ from pqlab.trace import Trace
 Engine: TypeAlias = Literal["auto", "cpu"]
 Int96Unit: TypeAlias = Literal["ns", "us"]
 InvalidUtf8: TypeAlias = Literal["error", "binary"]
+Strings: TypeAlias = Literal["string", "categorical", "enum"]
 Prefetch: TypeAlias = int | Literal["adaptive"]
 To: TypeAlias = Literal["polars", "arrow"]
 
@@ -22,6 +23,7 @@ class DecodeOptions(TypedDict, total=False):
     workers: int | None
     int96_unit: Int96Unit
     invalid_utf8: InvalidUtf8
+    strings: Strings
     trace: Trace | None
 
 
@@ -58,7 +60,7 @@ def engine_of(engine: str) -> tuple[str, str]:
 
 
 def check_read_options(
-    *, trace: object, workers: int | None, int96_unit: str, invalid_utf8: str
+    *, trace: object, workers: int | None, int96_unit: str, invalid_utf8: str, strings: str
 ) -> None:
     """Raise ValueError, or TypeError, for what an option cannot be."""
     if trace is not None and not isinstance(trace, Trace):
@@ -67,6 +69,18 @@ def check_read_options(
         raise ValueError(f"workers is None or a number of threads, not {workers!r}")
     check_choice("int96_unit", int96_unit, Int96Unit)
     check_choice("invalid_utf8", invalid_utf8, InvalidUtf8)
+    check_choice("strings", strings, Strings)
+    if strings != "string" and invalid_utf8 == "binary":
+        raise ValueError(f'invalid_utf8="binary" gives bytes, of which strings={strings!r} is none')
+
+
+def refuse_enum(strings: str) -> None:
+    """Raise ValueError where frames come one after the other, each with values of its own."""
+    if strings == "enum":
+        raise ValueError(
+            'strings="enum" needs all values before the first frame: frames of different Enums do '
+            'not go together. Take strings="categorical", or read()'
+        )
 
 
 def check_choice(name: str, value: object, choices: Any) -> None:

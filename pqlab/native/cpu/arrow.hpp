@@ -4,6 +4,7 @@
 
 namespace pq {
 
+constexpr i64 ARROW_FLAG_DICTIONARY_ORDERED = 1;
 constexpr i64 ARROW_FLAG_NULLABLE = 2;
 
 struct ArrowSchema {

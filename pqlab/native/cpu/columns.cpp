@@ -65,10 +65,15 @@ class TreeReader {
   ColumnNode read(const ArrowSchema& schema) {
     if (set_.num_nodes >= nodes_.size()) throw nb::index_error("a schema of more nodes");
     const auto t = nb::cast<nb::tuple>(nodes_[set_.num_nodes++]);
-    ColumnNode node{schema.format,       schema.name == nullptr ? "" : schema.name,
-                    schema.flags,        static_cast<NodeKind>(nb::cast<u8>(t[0])),
-                    nb::cast<u32>(t[1]), nb::cast<u32>(t[2]),
-                    nb::cast<i32>(t[3]), {}};
+    ColumnNode node{schema.format,
+                    schema.name == nullptr ? "" : schema.name,
+                    schema.flags,
+                    static_cast<NodeKind>(nb::cast<u8>(t[0])),
+                    nb::cast<u32>(t[1]),
+                    nb::cast<u32>(t[2]),
+                    nb::cast<i32>(t[3]),
+                    schema.dictionary == nullptr ? "" : schema.dictionary->format,
+                    {}};
     const bool is_root = set_.num_nodes == 1;
     if (!is_root) check(node);
     node.children.reserve(static_cast<u64>(schema.n_children));
@@ -138,6 +143,16 @@ const ColumnNode& column_at(const Decoded& decoded, u64 ordinal) {
   return columns[ordinal];
 }
 
+// Ordinals of the columns whose words have an order of their own.
+nb::list ordered_columns(const Decoded& decoded) {
+  nb::list ordinals;
+  const auto& columns = decoded.columns->root.children;
+  for (u64 i = 0; i < columns.size(); ++i) {
+    if ((columns[i].flags & ARROW_FLAG_DICTIONARY_ORDERED) != 0) ordinals.append(i);
+  }
+  return ordinals;
+}
+
 // One column of a Decoded.
 struct DecodedColumn {
   Decoded decoded;
@@ -189,6 +204,7 @@ void bind_columns(nb::module_& m) {
       .def_ro("num_rows", &Decoded::num_rows)
       .def_prop_ro("num_columns",
                    [](const Decoded& self) { return self.columns->root.children.size(); })
+      .def_prop_ro("ordered", &ordered_columns)
       .def_prop_ro("nbytes", &Decoded::bytes);
 }
 

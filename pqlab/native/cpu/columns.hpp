@@ -48,8 +48,9 @@ struct ColumnNode {
   i64 flags;
   NodeKind kind;
   u32 column;
-  u32 depth;  // of a list its elements', of a struct its own; of a PART its ordinal
-  i32 group;  // in Nesting::groups, whose validity it has; -1: none
+  u32 depth;                 // of a list its elements', of a struct its own; of a PART its ordinal
+  i32 group;                 // in Nesting::groups, whose validity it has; -1: none
+  std::string words_format;  // of what CODES stand for; empty: they are none
   std::vector<ColumnNode> children;
 };
 

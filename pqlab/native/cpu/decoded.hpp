@@ -6,6 +6,7 @@
 #include "arrow.hpp"
 #include "columns.hpp"
 #include "memory.hpp"
+#include "words.hpp"
 
 namespace pq {
 
@@ -31,7 +32,8 @@ struct DecodedLeaf {
   Buffer validity;  // empty: nothing is null
   i64 null_count;
   std::vector<ViewBuffer> view_buffers;
-  std::vector<u64> slots;  // by depth: rows first, values last
+  std::unique_ptr<Words> words;  // that CODES stand for, sorted
+  std::vector<u64> slots;        // by depth: rows first, values last
   std::vector<Buffer> offsets;
   std::vector<DecodedGroup> groups;
 

@@ -30,6 +30,8 @@ struct Block {
       Struct* child = node->children[i];
       if (child->release != nullptr) child->release(child);
     }
+    Struct* words = node->dictionary;
+    if (words != nullptr && words->release != nullptr) words->release(words);
     auto* block = static_cast<Block*>(node->private_data);
     node->release = nullptr;
     if (--block->left == 0) delete block;
@@ -43,10 +45,16 @@ struct Block {
     node.release = release;
     node.private_data = this;
   }
+
+  Struct& add_dictionary(Struct& node) {
+    node.dictionary = &nodes[used++];
+    add_children(*node.dictionary, 0);
+    return *node.dictionary;
+  }
 };
 
 u64 count_nodes(const ColumnNode& node) {
-  u64 count = 1;
+  u64 count = node.words_format.empty() ? 1 : 2;
   for (const ColumnNode& child : node.children) count += count_nodes(child);
   return count;
 }
@@ -56,6 +64,11 @@ void fill_schema(Block<ArrowSchema>& block, const ColumnNode& node, ArrowSchema&
   out.name = node.name.c_str();
   out.flags = node.flags;
   block.add_children(out, node.children.size());
+  if (!node.words_format.empty()) {
+    ArrowSchema& words = block.add_dictionary(out);
+    words.format = node.words_format.c_str();
+    words.name = "";
+  }
   for (u64 i = 0; i < node.children.size(); ++i) {
     fill_schema(block, node.children[i], *out.children[i]);
   }
@@ -80,6 +93,7 @@ class ArrayFiller {
       case NodeKind::LIST: fill_list(node, out); break;
     }
     out.n_buffers = static_cast<i64>(block_.buffers.size() - first);
+    if (!node.words_format.empty()) fill_words(node, block_.add_dictionary(out));
     for (u64 i = 0; i < node.children.size(); ++i) fill(node.children[i], *out.children[i]);
   }
 
@@ -87,6 +101,7 @@ class ArrayFiller {
   void place_buffers(ArrowArray& out, u64& next) {
     out.buffers = block_.buffers.data() + next;
     next += static_cast<u64>(out.n_buffers);
+    if (out.dictionary != nullptr) place_buffers(*out.dictionary, next);
     for (i64 i = 0; i < out.n_children; ++i) place_buffers(*out.children[i], next);
   }
 
@@ -124,6 +139,15 @@ class ArrayFiller {
     }
     add(sizes.data());
     block_.made.push_back(std::move(sizes));
+  }
+
+  void fill_words(const ColumnNode& node, ArrowArray& out) {
+    Words& words = *leaf(node).words;
+    out.length = static_cast<i64>(words.size());
+    out.n_buffers = 3;
+    add(nullptr);
+    add(words.offsets().data());
+    add(words.bytes().size() == 0 ? NO_BYTES : words.bytes().data());
   }
 
   void fill_interval(const ColumnNode& node, ArrowArray& out) {
@@ -180,6 +204,7 @@ class ArrayFiller {
 
 u64 DecodedLeaf::bytes() const {
   u64 total = values.size() + validity.size();
+  if (words != nullptr) total += words->offsets().size() + words->bytes().size();
   for (const ViewBuffer& part : view_buffers) total += part.owned ? part.owned.size() : part.size;
   for (const Buffer& buffer : offsets) total += buffer.size();
   for (const DecodedGroup& group : groups) total += group.bits.size();

@@ -7,7 +7,7 @@
 namespace pq {
 namespace {
 
-constexpr std::array<std::pair<const char*, Kind>, 21> NAMES = {{
+constexpr std::array<std::pair<const char*, Kind>, 22> NAMES = {{
     {"BITS", Kind::BITS},
     {"COPY", Kind::COPY},
     {"FLOATING", Kind::FLOATING},
@@ -28,6 +28,7 @@ constexpr std::array<std::pair<const char*, Kind>, 21> NAMES = {{
     {"BYTES", Kind::BYTES},
     {"TEXT", Kind::TEXT},
     {"FIXED_BYTES", Kind::FIXED_BYTES},
+    {"CODES", Kind::CODES},
     {"NOTHING", Kind::NOTHING},
 }};
 
@@ -69,6 +70,7 @@ u32 ValueType::stride() const {
     case Kind::UINT8: return 1;
     case Kind::INT16:
     case Kind::UINT16: return 2;
+    case Kind::CODES: return 4;
     case Kind::INT96_NS:
     case Kind::INT96_US: return 8;
     default: return 16;  // decimals and views
@@ -102,7 +104,8 @@ bool is_fixed(Kind kind) {
 }
 
 bool is_byte_array(Kind kind) {
-  return kind == Kind::DECIMAL_BYTES || kind == Kind::BYTES || kind == Kind::TEXT;
+  return kind == Kind::DECIMAL_BYTES || kind == Kind::BYTES || kind == Kind::TEXT ||
+         kind == Kind::CODES;
 }
 
 u32 entry_bytes(ValueType type) { return type.kind == Kind::BITS ? 1 : type.stride(); }

@@ -171,7 +171,7 @@ void PageDecoder::decode(Read& read, const PageTask& task, i32 worker) {
     error.page = task.page.page;
     throw;
   }
-  for (Buffer* scratch : {&page_, &validity_, &dense_, &bytes_, &lengths_, &values_}) {
+  for (Buffer* scratch : {&page_, &validity_, &dense_, &bytes_, &texts_, &lengths_, &values_}) {
     if (scratch->size() > KEPT_SCRATCH_BYTES) *scratch = Buffer();
   }
 }
@@ -234,10 +234,11 @@ void PageDecoder::decode_dictionary_page(const PageTask& task) {
     if (count > most) check(status_word(Status::TRUNCATED, most), type);
     dictionary.entries = Buffer(count * entry_bytes(type));
     const ViewPlace place = place_of(task, kept, body);
-    check(loops().decode_entries(type, body.values, body.values_size, count, place,
-                                 dictionary.entries.data()),
+    u8* decoded = decode_target(task, count, dictionary.entries.data());
+    check(loops().decode_entries(type.decoded(), body.values, body.values_size, count, place,
+                                 decoded),
           type);
-    drop_if_unused(kept, dictionary.entries.data(), count);
+    finish_text(task, body.values, decoded, count, dictionary.entries.data());
     dictionary.num_entries = count;
     record(task, Stage::DECODE, start, body.values_size, dictionary.entries.size());
   } catch (...) {
@@ -315,6 +316,21 @@ u8* PageDecoder::plain_target(const PageTask& task, u64 size, u8* out) {
   return kept->owned.data();
 }
 
+// Where decoded values go: to `out`, but for texts that are looked up first.
+u8* PageDecoder::decode_target(const PageTask& task, u64 count, u8* out) {
+  const bool coded = column(task).type.kind == Kind::CODES;
+  return coded ? texts_.reserve(count * sizeof(View)) : out;
+}
+
+// What decode_target got, whose views count from `bytes` on, is what `out` is to hold; or becomes
+// it.
+void PageDecoder::finish_text(const PageTask& task, const u8* bytes, const u8* decoded, u64 count,
+                              u8* out) {
+  if (decoded == out) return drop_if_unused(view_buffer(task), out, count);
+  output(task).words->look_up(bytes, reinterpret_cast<const View*>(decoded), count,
+                              reinterpret_cast<u32*>(out));
+}
+
 // PLAIN values in plain_target to `out`.
 void PageDecoder::finish_plain(const PageTask& task, const u8* plain, u64 size, u64 count,
                                u8* out) {
@@ -344,9 +360,10 @@ void PageDecoder::decode_values(const PageTask& task, const Body& body, u64 coun
     case Encoding::PLAIN: {
       ViewBuffer* kept = view_buffer(task);
       const ViewPlace place = place_of(task, kept, body);
-      check(loops().decode_plain(type, body.values, body.values_size, count, place, out), type);
-      drop_if_unused(kept, out, count);
-      return;
+      u8* to = decode_target(task, count, out);
+      check(loops().decode_plain(type.decoded(), body.values, body.values_size, count, place, to),
+            type);
+      return finish_text(task, body.values, to, count, out);
     }
     case Encoding::BYTE_STREAM_SPLIT: return decode_byte_streams(task, body, count, out);
     case Encoding::DELTA_BINARY_PACKED:

@@ -93,6 +93,8 @@ class PageDecoder {
   void decode_numbers(const PageTask& task, const Body& body, u64 count, u8* out);
   void decode_delta_lengths(const PageTask& task, Body body, u64 count, u8* out);
   void decode_prefixes(const PageTask& task, Body body, u64 count, u8* out);
+  u8* decode_target(const PageTask& task, u64 count, u8* out);
+  void finish_text(const PageTask& task, const u8* bytes, const u8* decoded, u64 count, u8* out);
   std::string value_before(const PageTask& task);
   u8* plain_target(const PageTask& task, u64 size, u8* out);
   void finish_plain(const PageTask& task, const u8* plain, u64 size, u64 count, u8* out);
@@ -119,6 +121,7 @@ class PageDecoder {
   Buffer validity_;  // of the page, bit 0 its first row
   Buffer dense_;     // its values without the nulls
   Buffer bytes_;     // booleans from a dictionary; values made PLAIN
+  Buffer texts_;     // that are looked up
   Buffer lengths_;   // of byte arrays
   Buffer values_;    // with them, where they do not go to the output as they are
 };

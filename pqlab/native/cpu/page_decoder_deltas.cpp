@@ -32,17 +32,18 @@ void PageDecoder::decode_delta_lengths(const PageTask& task, Body body, u64 coun
   body.values_size -= used;
   ViewBuffer* kept = view_buffer(task);
   const ViewPlace place = place_of(task, kept, body);
-  check(loops().decode_lengths(type, reinterpret_cast<u32*>(lengths), body.values, body.values_size,
-                               count, place, out),
+  u8* to = decode_target(task, count, out);
+  check(loops().decode_lengths(type.decoded(), reinterpret_cast<u32*>(lengths), body.values,
+                               body.values_size, count, place, to),
         type);
-  drop_if_unused(kept, out, count);
+  finish_text(task, body.values, to, count, out);
 }
 
 // A small page may hold prefixes of a very long value: what it unfolds to is bounded like pages.
 void check_joined(Read& read, const PageTask& task, u64 size) {
   const ReadSpec& spec = read.spec;
   if (size > static_cast<u64>(spec.max_page_bytes)) throw page_bytes_error(size, spec);
-  if (!read.column(task).type.views()) return;
+  if (!read.column(task).type.keeps_bytes()) return;
   if (size > MAX_VIEW_OFFSET) {
     throw Error(ErrorKind::Unsupported, "the page's values take " + std::to_string(size) +
                                             " bytes, more than the offsets of views reach");
@@ -95,9 +96,11 @@ void PageDecoder::decode_prefixes(const PageTask& task, Body body, u64 count, u8
     read_->last_values[task.last_value].value.assign(last, length);
   }
   if (type.width != 0) return finish_plain(task, plain, size, count, out);
-  check(loops().decode_lengths(type, lengths, plain, size, count, {task.view_buffer, 0}, out),
+  u8* to = decode_target(task, count, out);
+  check(loops().decode_lengths(type.decoded(), lengths, plain, size, count, {task.view_buffer, 0},
+                               to),
         type);
-  drop_if_unused(view_buffer(task), out, count);
+  finish_text(task, plain, to, count, out);
 }
 
 // The page after it waits, however this one ends.

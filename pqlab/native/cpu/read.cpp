@@ -29,7 +29,7 @@ void check_read_bytes(Read& read, double nested_bytes, u64 joined_bytes) {
     }
   }
   for (const PageTask& task : read.tasks) {
-    if (read.column(task).type.views()) total += task.page.uncompressed_page_size;
+    if (read.column(task).type.keeps_bytes()) total += task.page.uncompressed_page_size;
   }
   read.decoded_bytes = static_cast<u64>(total);
   if (total > static_cast<double>(read.spec.max_read_bytes)) {
@@ -174,11 +174,22 @@ Read::Read(const ReadSpec& spec_)
       dictionaries(spec_.chunks.size()),
       events(spec_.workers) {}
 
+void ColumnOutput::sort_words() {
+  words->sort(reinterpret_cast<u32*>(values.data()), values.size() / sizeof(u32));
+}
+
+void Read::make_ready() {
+  for (u64 i = 0; i < columns.size(); ++i) {
+    columns[i].view_buffers = std::vector<ViewBuffer>(columns[i].num_view_buffers);
+    if (spec.columns()[i].type.kind == Kind::CODES) columns[i].words = std::make_unique<Words>();
+  }
+}
+
 i64 run_dictionary(Read& read) {
   find_dictionary(read);
   const PageTask& task = read.tasks.front();
   ColumnOutput& output = read.columns.front();
-  output.view_buffers = std::vector<ViewBuffer>(output.num_view_buffers);
+  read.make_ready();
   PageDecoder::of_this_thread().decode(read, task, -1);
   const ValueType type = read.spec.columns().front().type;
   Dictionary& dictionary = read.dictionaries.front();
@@ -191,12 +202,13 @@ i64 run_dictionary(Read& read) {
   if (read.spec.for_polars) {
     check_calendar(read.spec.columns().front(), output.values.data(), dictionary.num_entries);
   }
+  if (output.words != nullptr) output.sort_words();
   return task.page.num_values;
 }
 
 bool ReadWork::next(Phase& phase) {
-  constexpr Step STEPS[] = {&ReadWork::fetch, &ReadWork::decode, &ReadWork::cut_nested,
-                            &ReadWork::fill_nested, &ReadWork::finish};
+  constexpr Step STEPS[] = {&ReadWork::fetch,       &ReadWork::decode,     &ReadWork::cut_nested,
+                            &ReadWork::fill_nested, &ReadWork::sort_words, &ReadWork::finish};
   while (step_ < std::size(STEPS)) {
     if ((this->*STEPS[step_++])(phase)) return true;
   }
@@ -233,9 +245,7 @@ bool ReadWork::decode(Phase& phase) {
   const double nested_bytes = nested_page_bytes(read_);
   check_read_bytes(read_, nested_bytes, 0);
   planned_bytes_ = read_.decoded_bytes;
-  for (ColumnOutput& column : read_.columns) {
-    column.view_buffers = std::vector<ViewBuffer>(column.num_view_buffers);
-  }
+  read_.make_ready();
   allocate_columns(read_, false, [&](const ColumnSpec& column, ColumnOutput& output) {
     allocate(column, spec_.num_rows, output);
   });
@@ -284,6 +294,15 @@ bool ReadWork::fill_nested(Phase& phase) {
   return true;
 }
 
+bool ReadWork::sort_words(Phase& phase) {
+  for (ColumnOutput& column : read_.columns) {
+    if (column.words != nullptr) coded_.push_back(&column);
+  }
+  const auto sort_column = [this](u64 i, i32) { coded_[i]->sort_words(); };
+  phase = {coded_.size(), sort_column, small_};
+  return !coded_.empty();
+}
+
 // Once all is there. What was fetched is let go, but for what views point into.
 bool ReadWork::finish(Phase&) {
   if (any_nested_) agree(read_);
@@ -302,6 +321,7 @@ Decoded take_decoded(Read& read, i64 num_rows) {
     leaf->null_count = column.null_count;
     if (leaf->null_count != 0) leaf->validity = std::move(column.validity);
     leaf->view_buffers = std::move(column.view_buffers);
+    leaf->words = std::move(column.words);
     leaf->slots = std::move(column.nested.slots);
     leaf->offsets = std::move(column.nested.offsets);
     for (BitmapOutput& group : column.nested.groups) {

@@ -18,6 +18,7 @@
 #include "plan.cuh"
 #include "thread_pool.hpp"
 #include "values.hpp"
+#include "words.hpp"
 
 namespace pq {
 
@@ -94,7 +95,10 @@ struct ColumnOutput {
   std::atomic<i64> null_count{0};
   u32 num_view_buffers = 0;
   std::vector<ViewBuffer> view_buffers;
+  std::unique_ptr<Words> words;  // that CODES stand for
   NestedOutput nested;
+
+  void sort_words();
 };
 
 // A data page, or a dictionary page, to decode.
@@ -158,6 +162,9 @@ struct Read {
 
   explicit Read(const ReadSpec& spec_);
 
+  // Once the pages are found: what they are decoded with.
+  void make_ready();
+
   const ColumnSpec& column(const PageTask& task) const {
     return spec.columns()[spec.chunks[task.chunk].column];
   }
@@ -216,7 +223,7 @@ struct Progress {
 };
 
 // A read as work for the pool: fetch, find the pages, take memory, decode; then what nested columns
-// need. `next` sets up the phase that follows.
+// and words need. `next` sets up the phase that follows.
 class ReadWork {
  public:
   explicit ReadWork(ReadSpec spec) : spec_(std::move(spec)), read_(spec_) {}
@@ -234,6 +241,7 @@ class ReadWork {
   bool decode(Phase& phase);
   bool cut_nested(Phase& phase);
   bool fill_nested(Phase& phase);
+  bool sort_words(Phase& phase);
   bool finish(Phase& phase);
 
   ReadSpec spec_;
@@ -243,6 +251,7 @@ class ReadWork {
   u64 planned_bytes_ = 0;
   bool small_ = false;
   bool any_nested_ = false;
+  std::vector<ColumnOutput*> coded_;
   std::vector<PageCut> cuts_;
 };
 

@@ -29,6 +29,7 @@ enum class Kind : u8 {
   BYTES,        // BYTE_ARRAY to views
   TEXT,         // the same, checked to be UTF-8
   FIXED_BYTES,  // FIXED_LEN_BYTE_ARRAY to views
+  CODES,        // BYTE_ARRAY of UTF-8 to codes of its distinct values (words.hpp)
   NOTHING,      // a column that is always null
 };
 
@@ -39,6 +40,10 @@ struct ValueType {
   PQ_HD bool views() const {
     return kind == Kind::BYTES || kind == Kind::TEXT || kind == Kind::FIXED_BYTES;
   }
+  // What its byte arrays are before they are looked up; all else is what it is.
+  PQ_HD ValueType decoded() const { return kind == Kind::CODES ? ValueType{Kind::TEXT, 0} : *this; }
+  // Whether bytes of the pages are kept beside the values.
+  PQ_HD bool keeps_bytes() const { return views() || kind == Kind::CODES; }
   // Whether PLAIN values are what the output holds.
   PQ_HD bool copies() const {
     return kind == Kind::COPY || kind == Kind::FLOATING || kind == Kind::FIXED;

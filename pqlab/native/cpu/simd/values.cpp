@@ -111,6 +111,7 @@ StatusWord decode_plain(ValueType type, const u8* bytes, u64 size, u64 count, Vi
       });
     case Kind::FIXED_BYTES:
       return plain_fixed_views(GROUP, bytes, size, count, type.width, place, views);
+    case Kind::CODES:  // decoded as TEXT
     case Kind::NOTHING: break;
   }
   return STATUS_OK;
