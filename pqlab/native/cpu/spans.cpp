@@ -147,7 +147,9 @@ nb::list text_views(const Array<u8>& data, const Array<i64>& start, const Array<
   const Spans spans = spans_of(data, start, length);
   if (leaf.shape(0) != spans.count) throw nb::value_error("as many leaves as starts");
   std::vector<TextFormat> formats(leaf_formats.shape(0) / sizeof(TextFormat));
-  std::memcpy(formats.data(), leaf_formats.data(), formats.size() * sizeof(TextFormat));
+  if (!formats.empty()) {  // memcpy takes no null, not even for no bytes
+    std::memcpy(formats.data(), leaf_formats.data(), formats.size() * sizeof(TextFormat));
+  }
   View* views = memory_of<View>(out, spans.count);
   ValueCheck* checks = memory_of<ValueCheck>(out_checks, spans.count);
   const i32* leaves = leaf.data();
