@@ -31,7 +31,7 @@ def _frame(decoded: Decoded) -> pl.DataFrame:
     if not decoded.num_columns:
         return pl.DataFrame()
     ordered = decoded.ordered
-    if decoded.nbytes <= _SMALL_BYTES and not ordered:
+    if not ordered and (decoded.num_columns == 1 or decoded.nbytes <= _SMALL_BYTES):
         return pl.DataFrame(decoded)
     columns = list(map(decoded.column, range(decoded.num_columns)))
     return pl.DataFrame(

@@ -206,6 +206,20 @@ def _columns(metadata: FileMetaData, leaves: tuple[int, ...]) -> tuple[str, ...]
     )
 
 
+def whole_row_groups(
+    metadata: FileMetaData, leaves: tuple[int, ...], policy: IOPolicy, *, file: str
+) -> Plan:
+    """The plan of these leaves in all row groups, those without rows included: cut by `part`.
+
+    Raises as `build`.
+    """
+    rows: dict[int, Ranges] = {
+        row_group: ((0, num_rows),)
+        for row_group, num_rows in enumerate(metadata.row_groups.num_rows.tolist())
+    }
+    return build(metadata, Narrowed(leaves, rows, {}, frozenset()), {}, policy, file=file)
+
+
 def split(plan: Plan, policy: IOPolicy) -> list[Plan]:
     """The plan in parts of consecutive row groups, of at most `window_bytes` or one row group."""
     if plan.wanted_bytes <= policy.window_bytes:
@@ -217,10 +231,12 @@ def split(plan: Plan, policy: IOPolicy) -> list[Plan]:
             part_bytes = 0
         part_bytes += run_bytes
     bounds = pairwise([*starts, len(plan.tables.row_groups)])
-    return [_part(plan, plan.tables.part(*bound), policy) for bound in bounds]
+    return [part(plan, *bound, policy) for bound in bounds]
 
 
-def _part(plan: Plan, tables: PlanTables, policy: IOPolicy) -> Plan:
+def part(plan: Plan, start: int, stop: int, policy: IOPolicy) -> Plan:
+    """The plan of its row groups at positions [start, stop); estimates remain those of all."""
+    tables = plan.tables.part(start, stop)
     requests, wanted_bytes = coalesce_arrays(tables.runs["start"], tables.runs["stop"], policy)
     return replace(
         plan,

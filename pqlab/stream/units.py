@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Unpack
 
 from pqlab.cpu import engine
 from pqlab.cpu.engine import FetchedBytes, LocalBytes, Reading, Team
+from pqlab.errors import PqlabError
 from pqlab.io.fetch import fetch, served_ranges
 from pqlab.io.pages import learn_pages
 from pqlab.native._native import Decoded
-from pqlab.plan.build import build
+from pqlab.plan.build import build, part as cut_plan, whole_row_groups
 from pqlab.plan.plan import Plan
 from pqlab.plan.selection import Narrowed
 from pqlab.stream.parts import Part
@@ -25,6 +26,8 @@ from pqlab.trace.recorder import timed
 
 if TYPE_CHECKING:
     from pqlab.reader import ParquetFile
+
+_MOST_PLANNED = 100_000  # chunks of a file that are planned at once: about 10 ms
 
 
 class Unit:
@@ -146,24 +149,47 @@ class FileParts:
         """Begin to read a lane of a part; None where the file has nothing of the lane."""
         if not self.lanes[lane]:
             return None
-        narrowed = Narrowed(self.lanes[lane], part.rows, {}, frozenset())
-        return Unit(lambda: self._begin(narrowed), None if self.is_local else executor)
+        leaves = self.lanes[lane]
+        return Unit(lambda: self._begin(part, leaves), None if self.is_local else executor)
 
-    def _begin(self, narrowed: Narrowed) -> Reading:
-        file, recording = self.file, self.recording
-        with timed(recording, Stage.PLAN):
-            pages = learn_pages(file.page_store, file.metadata, narrowed, file.io)
-            plan = build(
-                file.metadata,
-                narrowed,
-                pages,
-                file.io,
-                file=file.name,
-                limits=file.limits,
-            )
+    def _begin(self, part: Part, leaves: tuple[int, ...]) -> Reading:
+        with timed(self.recording, Stage.PLAN):
+            plan = self._cut_plan(part, leaves) or self._own_plan(part, leaves)
+        return self.begin_plan(plan)
+
+    def _cut_plan(self, part: Part, leaves: tuple[int, ...]) -> Plan | None:
+        """Consecutive whole row groups of the file's plan, if the part is that, and small."""
+        file = self.file
+        first = min(part.segments).row_group
+        stop = first + len(part.segments)
+        num_rows = int(file.metadata.row_groups.num_rows[first:stop].sum())
+        if (
+            part.num_rows != num_rows
+            or max(part.segments).row_group != stop - 1
+            or part.decoded_bytes > file.limits.read_bytes
+            or file.metadata.num_row_groups * len(leaves) > _MOST_PLANNED
+        ):
+            return None
+        plan = file.metadata.kept(
+            ("whole row groups", leaves, file.io, file.name), lambda: self._whole(leaves)
+        )
+        return cut_plan(plan, first, stop, file.io) if isinstance(plan, Plan) else None
+
+    def _whole(self, leaves: tuple[int, ...]) -> Plan | bool:
+        file = self.file
+        try:
+            return whole_row_groups(file.metadata, leaves, file.io, file=file.name)
+        except PqlabError:  # about a chunk that may not be read at all
+            return False
+
+    def _own_plan(self, part: Part, leaves: tuple[int, ...]) -> Plan:
+        file = self.file
+        narrowed = Narrowed(leaves, part.rows, {}, frozenset())
+        pages = learn_pages(file.page_store, file.metadata, narrowed, file.io)
+        plan = build(file.metadata, narrowed, pages, file.io, file=file.name, limits=file.limits)
         size = plan.memory_high_bytes
         file.limits.check("read_bytes", size, "what is decoded", file=file.name)
-        return self.begin_plan(plan)
+        return plan
 
     def begin_plan(
         self, plan: Plan, fetched: FetchedBytes | None = None, *, here: bool = False

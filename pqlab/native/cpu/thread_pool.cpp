@@ -1,6 +1,7 @@
 #include "thread_pool.hpp"
 
 #include <pthread.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <chrono>
@@ -118,6 +119,10 @@ class Pool {
   }
 
   void serve() {
+    // A batch thread does not take the processor from the thread that wakes it: who begins a read
+    // goes on at once, and does not wait for milliseconds until a page of it is decoded.
+    const sched_param priority{};
+    sched_setscheduler(0, SCHED_BATCH, &priority);
     std::unique_lock<std::mutex> lock(mutex());
     for (;;) {
       std::shared_ptr<Work> work;
