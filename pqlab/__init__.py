@@ -22,6 +22,7 @@ _PUBLIC = {
     "SourceError": "pqlab.errors",
     "UnsupportedError": "pqlab.errors",
     "Comparison": "pqlab.comparison",
+    "DiskCache": "pqlab.io.cache",
     "Dataset": "pqlab.dataset",
     "DatasetSelection": "pqlab.dataset",
     "FileSelection": "pqlab.file_selection",
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
         UnsupportedError as UnsupportedError,
     )
     from pqlab.file_selection import FileSelection as FileSelection
+    from pqlab.io.cache import DiskCache as DiskCache
     from pqlab.limits import Limits as Limits
     from pqlab.native.memory import Memory as Memory, memory as memory
     from pqlab.plan.plan import Plan as Plan

@@ -12,7 +12,8 @@ from pqlab.errors import placed
 from pqlab.file_selection import FileSelection
 from pqlab.footer.metadata import FileMetaData, Present
 from pqlab.footer.schema import SchemaNode
-from pqlab.io.footer import Cache, load_metadata
+from pqlab.io.cache import Cache
+from pqlab.io.footer import load_metadata
 from pqlab.io.pages import ChunkKey, PageStore
 from pqlab.io.source import Source, open_source
 from pqlab.limits import DEFAULT_LIMITS, Limits
@@ -48,11 +49,14 @@ def open(  # noqa: A001  # as `pqlab.open`, which takes folders, too
     `storage_options` are for URLs; with a `filesystem` of fsspec, `source` is a path in it. `io`:
     how it is asked for bytes, if not as its kind and what is measured suggest. `cache`: "memory"
     shares parsed footers within the process; "disk", or a folder, keeps them for other processes,
-    too; None does neither. `verify_checksums`: compare the CRC of every page that has one.
+    too, `DiskCache` also what is fetched of remote files; None does neither. `verify_checksums`:
+    compare the CRC of every page that has one.
 
     Raises `CorruptError` for what is not Parquet, `EncryptedError`, `LimitError`, `SourceError`.
     """
-    opened = open_source(source, storage_options=storage_options, filesystem=filesystem, policy=io)
+    opened = open_source(
+        source, storage_options=storage_options, filesystem=filesystem, policy=io, cache=cache
+    )
     try:
         checked = limits or DEFAULT_LIMITS
         metadata = load_metadata(opened, cache=cache, limits=checked)

@@ -18,6 +18,7 @@ OTHER = {
     ("io/footer.py", "SHARED_BYTES"),
     ("io/cache.py", "DEFAULT_MAX_BYTES"),
     ("io/cache.py", "BLOCK_BYTES"),
+    ("io/cache.py", "range_bytes"),
     ("io/objects.py", "_MEASURABLE_BYTES"),
 }
 

@@ -9,7 +9,7 @@ from typing import IO, TYPE_CHECKING, Any, Unpack, overload
 from pqlab import reader
 from pqlab.dataset.dataset import Dataset as Dataset, DatasetInfo as DatasetInfo
 from pqlab.dataset.selection import DatasetSelection as DatasetSelection
-from pqlab.io.footer import Cache
+from pqlab.io.cache import Cache
 from pqlab.io.listing import is_many
 from pqlab.limits import Limits
 from pqlab.plan.policy import IOPolicy
@@ -51,8 +51,8 @@ def open(source: Any, **options: Any) -> ParquetFile | Dataset:  # noqa: A001  #
     take it for a `ParquetFile`). `storage_options`: of obstore's store for the URL, as `region` or
     `endpoint`, where the environment does not have them; `filesystem`: of fsspec or pyarrow, in
     which `source` is a path. `io`: how it is asked for bytes; None: as its kind and what is
-    measured suggest. `cache`: "memory" shares
-    parsed footers within the process; "disk", or a folder, keeps them for other processes, too;
+    measured suggest. `cache`: "memory" shares parsed footers within the process; "disk", or a
+    folder, keeps them for other processes, too, `DiskCache` also what is fetched of remote files;
     None does neither. `verify_checksums`: compare the CRC of every page that has one.
 
     Raises `CorruptError` for what is not Parquet, `EncryptedError`, `LimitError`, `SourceError`.

@@ -14,7 +14,8 @@ from pqlab.dataset.parallel import each
 from pqlab.dataset.selection import DatasetSelection, Path, is_picked, leaves_of
 from pqlab.errors import SelectionError
 from pqlab.io import urls
-from pqlab.io.footer import Cache, load_metadata
+from pqlab.io.cache import Cache
+from pqlab.io.footer import load_metadata
 from pqlab.io.listing import list_files
 from pqlab.io.source import open_source
 from pqlab.limits import DEFAULT_LIMITS, Limits
@@ -105,7 +106,12 @@ class Dataset:
         if found is None:
             listed = self._listed[number]
             source = open_source(
-                listed.source, **self._where, policy=self._fixed_io, known=listed.known, hold=False
+                listed.source,
+                **self._where,
+                policy=self._fixed_io,
+                known=listed.known,
+                hold=False,
+                cache=self.cache,
             )
             metadata = load_metadata(source, cache=self.cache, limits=self.limits)
             opened = ParquetFile(

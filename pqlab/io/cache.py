@@ -1,4 +1,4 @@
-"""The on-disk cache of parsed footers: one private, checksummed, memory-mapped file per footer.
+"""The on-disk cache: one private, checksummed, memory-mapped file per parsed footer, or per range.
 
     header      magic, checksum of the rest of the header, layout, sizes
     sections    name, dtype, length, offset
@@ -20,8 +20,9 @@ import secrets
 import stat
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -54,8 +55,27 @@ _DTYPES = {
     np.dtype(name).str.encode(): np.dtype(name)
     for name in ("u1", "i1", "?", "<u2", "<i2", "<u4", "<i4", "<u8", "<i8", "<f4", "<f8")
 }
-_OURS = re.compile(r"[0-9a-f]{16}\.(footer|[0-9a-f]+\.part)")
+_OURS = re.compile(r"[0-9a-f]{16}\.(footer|[0-9a-f]+-[0-9a-f]+\.range|[0-9a-f]+\.part)")
 _ABANDONED_SECONDS = 3600  # a `.part` file this old has no writer any more
+
+
+@dataclass(frozen=True, slots=True)
+class DiskCache:
+    """Keep footers on disk, and the ranges of remote files that were fetched, for later processes.
+
+    `folder`: None is the user's own. `range_bytes`: of ranges so much is kept, the last used; 0:
+    none. Only files with a strong etag have their ranges kept. `ValueError` for a negative size.
+    """
+
+    folder: str | os.PathLike[str] | None = None
+    range_bytes: int = 1 << 30
+
+    def __post_init__(self) -> None:
+        if self.range_bytes < 0:
+            raise ValueError(f"range_bytes is {self.range_bytes}; it must be at least 0")
+
+
+Cache: TypeAlias = str | os.PathLike[str] | DiskCache | None  # "memory", "disk", or a folder
 
 
 class CacheDamagedError(PqlabError):
@@ -133,7 +153,11 @@ def load(folder: Path, name: str, identity: bytes) -> Sections | None:
 
     A file that is damaged, of another layout, of another state or of another user counts as none.
     """
-    path = folder / _file_name(name)
+    return load_file(folder / _file_name(name), identity)
+
+
+def load_file(path: Path, identity: bytes) -> Sections | None:
+    """The arrays of a cache file, as `load`; the file counts as used."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
@@ -166,20 +190,34 @@ def store(
 
     Arrays are one-dimensional. Raises `OSError` where the folder cannot be written.
     """
-    sections, data_start, file_bytes = _layout(arrays, len(identity))
-    if file_bytes > max_bytes:
+    if file_bytes(arrays, identity) > max_bytes:
         return
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = folder / _file_name(name)
-    aside = path.with_suffix(f".{os.getpid():x}{secrets.token_hex(4)}.part")
+    store_file(path, identity, arrays)
+    _sync_folder(folder)
+    evict(folder, max_bytes, keep=path)
+
+
+def file_bytes(arrays: Mapping[str, npt.NDArray[Any]], identity: bytes) -> int:
+    """The size of the cache file that would hold these arrays."""
+    return _layout(arrays, len(identity))[2]
+
+
+def store_file(
+    path: Path, identity: bytes, arrays: Mapping[str, npt.NDArray[Any]], *, sync: bool = True
+) -> None:
+    """Write a cache file, all of it or nothing; raises as `store`.
+
+    Not synced, it may be torn where the machine, not the process, dies: then it counts as none.
+    """
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    aside = path.with_name(f"{path.name[:16]}.{os.getpid():x}{secrets.token_hex(4)}.part")
     try:
-        _write(aside, identity, arrays, (sections, data_start, file_bytes))
+        _write(aside, identity, arrays, sync=sync)
         aside.rename(path)
     except BaseException:
         aside.unlink(missing_ok=True)
         raise
-    _sync_folder(folder)
-    _evict(folder, max_bytes, keep=path)
 
 
 def discard(sections: Sections) -> None:
@@ -191,12 +229,13 @@ def discard(sections: Sections) -> None:
 
 
 def info(folder: Path | str | None = None) -> dict[str, Any]:
-    """The folder, its number of cached footers, their bytes, and the bound on them."""
+    """The folder, its numbers of footers and ranges, their bytes, and the bound on footers."""
     where = Path(folder) if folder is not None else default_folder()
-    files = list(_files(where)) if where is not None else []
+    files = list(files_in(where)) if where is not None else []
     return {
         "folder": None if where is None else str(where),
         "num_footers": sum(path.endswith(".footer") for path, _ in files),
+        "num_ranges": sum(path.endswith(".range") for path, _ in files),
         "size_bytes": sum(status.st_size for _, status in files),
         "max_bytes": DEFAULT_MAX_BYTES,
     }
@@ -207,7 +246,7 @@ def clear(folder: Path | str | None = None) -> int:
     where = Path(folder) if folder is not None else default_folder()
     if where is None:
         return 0
-    return sum(_remove(path, status) for path, status in _files(where))
+    return sum(_remove(path, status) for path, status in files_in(where))
 
 
 def _file_name(name: str) -> str:
@@ -267,22 +306,23 @@ def _write(
     path: Path,
     identity: bytes,
     arrays: Mapping[str, npt.NDArray[Any]],
-    layout: tuple[npt.NDArray[np.void], int, int],
+    *,
+    sync: bool,
 ) -> None:
-    sections, data_start, file_bytes = layout
+    sections, data_start, num_bytes = _layout(arrays, len(identity))
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     with os.fdopen(fd, "r+b") as file:
         for section, array in zip(sections, arrays.values(), strict=True):
             file.seek(int(section["offset"]))
             file.write(np.ascontiguousarray(array).data)
-        file.truncate(file_bytes)
+        file.truncate(num_bytes)
         file.flush()
         # Checksums are of what the file holds now: no copy of the arrays is laid out in memory.
-        data = _native.map_file(fd, file_bytes)[data_start:]
+        data = _native.map_file(fd, num_bytes)[data_start:]
         checksums = _native.xxhash64_blocks(data, BLOCK_BYTES).tobytes()
         header = np.zeros(1, _HEADER)
         header[0] = (
-            _MAGIC, 0, _LAYOUT, BLOCK_BYTES, len(sections), len(identity), data_start, file_bytes,
+            _MAGIC, 0, _LAYOUT, BLOCK_BYTES, len(sections), len(identity), data_start, num_bytes,
         )  # fmt: skip
         head = header.tobytes() + sections.tobytes() + identity
         head += bytes(data_start - len(head) - len(checksums)) + checksums
@@ -291,7 +331,8 @@ def _write(
         file.seek(0)
         file.write(header.tobytes() + head[_HEADER.itemsize :])
         file.flush()
-        os.fsync(fd)
+        if sync:
+            os.fsync(fd)
 
 
 def _sync_folder(folder: Path) -> None:
@@ -309,7 +350,7 @@ def _mark_used(fd: int) -> None:
         return  # a read-only folder evicts nothing either
 
 
-def _files(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
+def files_in(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
     """The cache's own files in the folder, with their status."""
     try:
         entries = list(os.scandir(folder))
@@ -333,18 +374,22 @@ def _remove(path: str, status: os.stat_result) -> int:
     return status.st_size
 
 
-def _evict(folder: Path, max_bytes: int, keep: Path) -> None:
+def evict(
+    folder: Path, max_bytes: int, *, keep: Path | None = None, suffix: str = ".footer"
+) -> int:
+    """Remove the longest unused files of a kind until the others fit; returns their bytes."""
     now = time.time()
     kept = []
-    for path, status in _files(folder):
+    for path, status in files_in(folder):
         if path.endswith(".part"):
             if now - status.st_mtime > _ABANDONED_SECONDS:
                 _remove(path, status)
-        else:
+        elif path.endswith(suffix):
             kept.append((status.st_mtime_ns, path, status))
     total = sum(status.st_size for _, _, status in kept)
     for _, path, status in sorted(kept, key=lambda item: item[:2]):
         if total <= max_bytes:
             break
-        if path != str(keep):
+        if keep is None or path != str(keep):
             total -= _remove(path, status)
+    return total

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeAlias
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from pqlab import __version__
 from pqlab.errors import CorruptError, PqlabError, SourceChangedError, SourceError
 from pqlab.footer.metadata import FileMetaData, parse_file_metadata
 from pqlab.io import cache as disk
+from pqlab.io.cache import Cache, DiskCache
 from pqlab.io.fetch import read_recorded, read_tail
 from pqlab.io.mapped import MappedArrays, MappedMetaData
 from pqlab.io.shared import Shared
@@ -23,8 +23,6 @@ from pqlab.io.source import Bytes, Identity, Source, open_source, padded_empty
 from pqlab.limits import DEFAULT_LIMITS, MIB, Limits
 from pqlab.native import _native
 from pqlab.trace import Reason
-
-Cache: TypeAlias = str | os.PathLike[str] | None  # "memory", "disk", or a folder
 
 SHARED_BYTES = 256 * MIB  # of the metadata that is kept while nobody uses it
 
@@ -62,6 +60,8 @@ def load_metadata(
     Raises `CorruptError`, with the likely cause, for what is not Parquet, `EncryptedError` for an
     encrypted footer, `LimitError`, `SourceError`; `ValueError` for an empty `cache`.
     """
+    if isinstance(cache, DiskCache):
+        cache = "disk" if cache.folder is None else cache.folder
     if cache is not None and not os.fspath(cache):
         raise ValueError('cache is "memory", "disk", a folder, or None; not an empty text')
     try:

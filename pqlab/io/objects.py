@@ -20,7 +20,9 @@ import numpy as np
 
 from pqlab.errors import SourceChangedError, SourceError
 from pqlab.io import failures
+from pqlab.io.cache import Cache
 from pqlab.io.failures import Failure, Kind
+from pqlab.io.kept_ranges import KeptRanges, kept_ranges
 from pqlab.io.source import (
     AT_HAND,
     DIRECT,
@@ -105,6 +107,7 @@ class ObjectSource(Source):
         policy: IOPolicy | None = None,
         known: Known | None = None,
         hold: bool = True,
+        cache: Cache = None,
     ) -> None:
         if _forked:
             raise SourceError(
@@ -120,10 +123,12 @@ class ObjectSource(Source):
         self._measured: list[tuple[float, float | None]] = []  # seconds of latency, bytes/s
         self._closed = False
         self._tail: Bytes = np.empty(0, np.uint8)
+        self._kept: KeptRanges | None = None
         self._opening = self._open(self.policy.footer_guess_bytes)
         assert self._known is not None
         self.size = self._known.size
         self.identity = self._known.identity(name, has_secrets=has_secrets)
+        self._kept = kept_ranges(cache, self.identity)
         self._hold = hold or len(self._tail) == self.size
 
     @property
@@ -212,6 +217,13 @@ class ObjectSource(Source):
     def _fill(self, start: int, buffer: Bytes) -> Transfer:
         if not len(buffer):
             return DIRECT
+        if self._closed:
+            raise self._closed_error()
+        if self._kept is None:
+            return self._ask(start, buffer)
+        return self._kept.fill(start, buffer, self._ask)
+
+    def _ask(self, start: int, buffer: Bytes) -> Transfer:
         end = start + len(buffer)
 
         def buffer_of(_: Known, first: int, stop: int) -> Bytes:

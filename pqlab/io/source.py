@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pqlab.errors import SourceError
+from pqlab.io.cache import Cache
 from pqlab.native import _native
 from pqlab.plan.policy import IOPolicy
 
@@ -49,6 +50,7 @@ class Attempt(NamedTuple):
     """One try of a request, at times of `time.perf_counter_ns`.
 
     `first_byte_ns` is None where it is not observed or none came, `error` where all bytes came.
+    `cached_bytes`: no try, but so many bytes that came from the cache on disk.
     """
 
     start_ns: int
@@ -56,6 +58,7 @@ class Attempt(NamedTuple):
     stop_ns: int
     received_bytes: int
     error: str | None = None
+    cached_bytes: int = 0
 
 
 class Transfer(NamedTuple):
@@ -182,14 +185,15 @@ def open_source(
     policy: IOPolicy | None = None,
     known: Any = None,
     hold: bool = True,
+    cache: Cache = None,
 ) -> Source:
     """The source for a path, URL, `os.PathLike`, bytes-like object or binary file object.
 
     A `Source` is returned as it is. `storage_options` are for URLs; with a `filesystem` of fsspec,
     `source` is a path in it. `policy`: how it is asked, if not as its kind and what is measured
     suggest. `known`: what a listing said of a remote file. `hold=False`: hold no file open, and no
-    bytes, while it is not read. Raises `SourceError` for what cannot be read as a file, and
-    `TypeError` for what is none of these.
+    bytes, while it is not read. `cache`: a `DiskCache` keeps what is fetched. Raises `SourceError`
+    for what cannot be read as a file, and `TypeError` for what is none of these.
     """
     from pqlab.io import local, memory, urls
 
@@ -207,7 +211,9 @@ def open_source(
         if urls.is_remote(path):
             from pqlab.io.stores import open_remote
 
-            return open_remote(path, storage_options, policy=policy, known=known, hold=hold)
+            return open_remote(
+                path, storage_options, policy=policy, known=known, hold=hold, cache=cache
+            )
         opened = local.FileSource(local.local_path(path), hold=hold)
     elif hasattr(source, "read") and hasattr(source, "seek"):
         opened = memory.FileObjectSource(source)

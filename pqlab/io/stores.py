@@ -12,6 +12,7 @@ from typing import Any
 
 from pqlab.errors import SourceError
 from pqlab.io import failures, urls
+from pqlab.io.cache import Cache
 from pqlab.io.objects import Known, ObjectSource
 from pqlab.io.source import Source
 from pqlab.plan.policy import IOPolicy
@@ -32,6 +33,7 @@ def open_remote(
     policy: IOPolicy | None = None,
     known: Known | None = None,
     hold: bool = True,
+    cache: Cache = None,
 ) -> Source:
     """The source of a URL. `known`: what a listing said of it."""
     url = urls.parse(text)
@@ -49,6 +51,7 @@ def open_remote(
         policy=policy,
         known=known,
         hold=hold,
+        cache=cache,
     )
 
 

@@ -159,6 +159,7 @@ class Attempt(NamedTuple):
     stop_ns: int
     received_bytes: int
     error: str | None  # None: it gave all bytes
+    cached_bytes: int = 0  # no try, but bytes from a cache on disk
     copy_bytes: int = 0  # the buffer that the bytes were copied through; 0: none
 
 

@@ -212,6 +212,9 @@ def requests_frame(recorded: Recorded) -> pl.DataFrame:
         [e for at in tries.get(one, ()) if (e := recorded.attempts[at].error) is not None]
         for one in ids
     ]
+    kept = [[recorded.attempts[at].cached_bytes for at in tries.get(one, ())] for one in ids]
+    cached = [sum(sizes) for sizes in kept]
+    attempts = [sizes.count(0) if sizes else None for sizes in kept]
     return pl.DataFrame(
         [
             number("request_id"),
@@ -227,7 +230,8 @@ def requests_frame(recorded: Recorded) -> pl.DataFrame:
             number("duration_ns"),
             pl.Series("first_byte_ns", first_byte, pl.Int64),
             pl.Series("transfer_ns", transfer, pl.Int64),
-            pl.Series("attempts", [len(tries.get(one, ())) or None for one in ids], pl.Int64),
+            pl.Series("cached_bytes", cached, pl.Int64),
+            pl.Series("attempts", attempts, pl.Int64),
             pl.Series("errors", errors, pl.List(pl.String)),
             pl.Series(
                 "copy_bytes", [0 if one is None else one.copy_bytes for one in last], pl.Int64

@@ -219,6 +219,8 @@ class Trace:
         file. `wasted_bytes` were fetched and not wanted. `first_byte_ns` and `transfer_ns` part
         the last attempt at its first byte, null where the source does not tell. `copy_bytes`: the
         size of the buffer that a client library's bytes were copied through, 0 where none was.
+        `cached_bytes` came from the cache on disk; all of them, and nobody was asked: `attempts` is
+        0. It is null where the source does not tell.
         """
         from pqlab.trace.frames import requests_frame
 
