@@ -27,7 +27,9 @@ def act(metadata: FileMetaData, state: State, name: str, arguments: Mapping[str,
     try:
         return ACTIONS[name](metadata, state, **arguments)
     except (TypeError, ValueError, IndexError) as error:
-        raise SelectionError(f"the action {name!r} cannot be {dict(arguments)!r}: {error}") from None
+        raise SelectionError(
+            f"the action {name!r} cannot be {dict(arguments)!r}: {error}"
+        ) from None
 
 
 def go(

@@ -8,13 +8,17 @@ from typing import Any
 import polars as pl
 
 from pqlab import text
-from pqlab.errors import SelectionError
+from pqlab.errors import PqlabError, SelectionError
 from pqlab.footer.metadata import Present
 from pqlab.inspector.costs import Costs
+from pqlab.inspector.grid import spans
 from pqlab.inspector.screens import chunk_facts, clipped, pages_table
 from pqlab.inspector.state import State
-from pqlab.inspector.tables import Table, TableColumn, cell, of_count
+from pqlab.inspector.tables import Table, TableColumn, of_count
+from pqlab.plan.picks import ordinals
+from pqlab.plan.selection import narrow
 from pqlab.reader import ParquetFile
+from pqlab.tables import cell
 
 _HEX_BYTES, _VALUES, _HEADER_CHARACTERS = 512, 50, 4000
 _ASKS_ABOVE_BYTES = 16 << 20
@@ -85,19 +89,38 @@ class Chunk:
             "tab": state.tab,
             "page": state.page,
             "sections": chunk_facts(metadata, self.row_group, self.leaf),
-            "pages": None if (pages := self.table(state, "pages", costs)) is None else
-            pages.head(state.order("pages")),
+            "pages": self._head(file, state, "pages", costs),
+            "picked_pages": self._picked(file, state),
             "to_read": "the page index, " + text.size(index_bytes)
             if has_index
             else "the page headers, one after the other",
-            "has_headers": self.has_headers or not has_index,
-            "dictionary": None
-            if (entries := self.table(state, "dictionary", costs)) is None
-            else entries.head(state.order("dictionary")),
+            "has_headers": self._has_headers(file),
+            "dictionary": self._head(file, state, "dictionary", costs),
             "dictionary_to_read": self._dictionary_to_read(file),
             "search": state.search,
             "page_content": self.page if self.page and self.page["page"] == state.page else None,
         }
+
+    def _has_headers(self, file: ParquetFile) -> bool:
+        """Whether the page headers are read, too: without an index there is no other way."""
+        row = file.metadata.chunk_row(self.row_group, self.leaf)
+        return self.has_headers or not int(file.metadata.chunks.present[row]) & Present.OFFSET_INDEX
+
+    def _head(self, file: ParquetFile, state: State, name: str, costs: Costs) -> Any:
+        table = self.table(file, state, name, costs)
+        return None if table is None else table.head(state.order(name))
+
+    def _picked(self, file: ParquetFile, state: State) -> list[tuple[int, int]]:
+        """The picked pages of this chunk, as half-open spans."""
+        if self.pages is None or state.selection.pages is None:
+            return []
+        try:
+            picked = narrow(state.selection, file.metadata, file.name).pages
+        except PqlabError:
+            return []
+        count = int((self.pages["page"] >= 0).sum())
+        mine = picked.get((self.row_group, self.leaf), ())
+        return spans(ordinals(mine, count, "page", strict=False))
 
     def _dictionary_to_read(self, file: ParquetFile) -> str:
         metadata = file.metadata
@@ -109,10 +132,11 @@ class Chunk:
         much = " — that is much" if size > _ASKS_ABOVE_BYTES else ""
         return f"the dictionary page, {text.size(max(size, 0))}{much}"
 
-    def table(self, state: State, name: str, costs: Costs) -> Table | None:
+    def table(self, file: ParquetFile, state: State, name: str, costs: Costs) -> Table | None:
         """The table of this name, sorted as the user wants it; None: not read."""
         if name == "pages" and self.pages is not None:
-            return pages_table(costs.joined(self.pages)).sorted(state.order("pages"))
+            table = pages_table(costs.joined(self.pages), has_headers=self._has_headers(file))
+            return table.sorted(state.order("pages"))
         if name == "dictionary" and self.dictionary is not None:
             frame = self.dictionary
             if state.search:

@@ -46,13 +46,15 @@ class LensKind:
 
 
 def _sizes(metadata: FileMetaData, start: int, stop: int) -> Values:
-    return matrix(metadata, "total_compressed_size")[:, start:stop].astype(np.float64)
+    sizes: Values = matrix(metadata, "total_compressed_size")[:, start:stop].astype(np.float64)
+    return sizes
 
 
 def _ratios(metadata: FileMetaData, start: int, stop: int) -> Values:
     stored = _sizes(metadata, start, stop)
     whole = matrix(metadata, "total_uncompressed_size")[:, start:stop].astype(np.float64)
-    return np.divide(whole, stored, out=np.full(stored.shape, np.nan), where=stored > 0)
+    ratios: Values = np.divide(whole, stored, out=np.full(stored.shape, np.nan), where=stored > 0)
+    return ratios
 
 
 def _where(metadata: FileMetaData, name: str, bit: Present, start: int, stop: int) -> Values:
@@ -149,64 +151,66 @@ def window(
     everything = grid_rows(metadata, state.grid_order, state.filter, state.folded)
     start, stop = _cut(rows, len(everything), MAX_ROWS)
     groups = range(*_cut(row_groups, metadata.num_row_groups, MAX_ROW_GROUPS))
-    scale = _scale(metadata, state.lens, times)
-    try:
-        leaves, _ = picked(metadata, state.selection)
-    except PqlabError:
-        leaves = None
-    chosen = None if leaves is None else set(leaves)
-    total = max(int(sums(metadata, "total_compressed_size").sum()), 1)
+    of = _Window(metadata, state, groups, _scale(metadata, state.lens, times), times)
+    chosen = _chosen(metadata, state)
     return {
         "start": start,
         "first_row_group": groups.start,
-        "rows": [
-            _row(metadata, state, row, groups, scale, times, chosen, total)
-            for row in everything[start:stop]
-        ],
+        "rows": [_row(of, row, chosen) for row in everything[start:stop]],
     }
 
 
-def _row(
-    metadata: FileMetaData,
-    state: State,
-    row: GridRow,
-    groups: range,
-    scale: Scale,
-    times: Times,
-    chosen: set[int] | None,
-    total: int,
-) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class _Window:
+    metadata: FileMetaData
+    state: State
+    row_groups: range
+    scale: Scale
+    times: Times
+
+
+def _chosen(metadata: FileMetaData, state: State) -> set[int]:
+    """The leaves that were picked by name, if any."""
+    try:
+        leaves, _ = picked(metadata, state.selection)
+    except PqlabError:
+        return set()
+    return set(leaves or ())
+
+
+def _row(of: _Window, row: GridRow, chosen: set[int]) -> dict[str, Any]:
+    metadata = of.metadata
     leaves = leaves_of(metadata, row)
     root = roots(metadata)[row.root]
     is_root = row.leaf is None or not root.is_group
     node = root.node if row.leaf is None else metadata.leaves[row.leaf]
     path = node.path if is_root else node.path[1:]
     size = int(sums(metadata, "total_compressed_size")[leaves.start : leaves.stop].sum())
-    values = _of_row(metadata, state.lens, leaves, groups, times)
+    total = max(int(sums(metadata, "total_compressed_size").sum()), 1)
     return {
         "root": row.root,
         "leaf": row.leaf,
         "level": 1 if is_root else 2,
-        "folded": None if row.leaf is not None else row.root in state.folded,
+        "folded": None if row.leaf is not None else row.root in of.state.folded,
         "name": text.clip(text.visible(".".join(path)), _NAME_CHARACTERS),
         "type": text.clip(_type(node), 40),
         "size": text.size(size),
         "share": round(size / total, 5),
-        "picked": chosen is not None and chosen.issuperset(leaves),
-        "cells": [scale.cell(value) for value in values.tolist()],
+        "picked": chosen.issuperset(leaves),
+        "cells": [of.scale.cell(value) for value in _of_row(of, leaves).tolist()],
     }
 
 
-def _of_row(
-    metadata: FileMetaData, lens: str, leaves: range, groups: range, times: Times
-) -> Values:
+def _of_row(of: _Window, leaves: range) -> Values:
     """A value for each row group; of several leaves their sum where a sum says something."""
+    lens, groups = of.state.lens, of.row_groups
     if lens == "time":
         found = np.array(
-            [[times.get((group, leaf), np.nan) for leaf in leaves] for group in groups], float
+            [[of.times.get((group, leaf), np.nan) for leaf in leaves] for group in groups], float
         ).reshape(len(groups), len(leaves))
     else:
-        found = LENSES[lens].values(metadata, leaves.start, leaves.stop)[groups.start : groups.stop]
+        found = LENSES[lens].values(of.metadata, leaves.start, leaves.stop)
+        found = found[groups.start : groups.stop]
     if len(leaves) == 1:
         return found[:, 0]
     if lens in ("size", "pages", "time"):
@@ -227,7 +231,11 @@ class Scale:
     def cell(self, value: float) -> tuple[int, str, str]:
         """The cell of a value."""
         if np.isnan(value):
-            return -1, self.lens.absent if self.lens.absent == text.ABSENT else "?", self.lens.absent
+            return (
+                -1,
+                self.lens.absent if self.lens.absent == text.ABSENT else "?",
+                self.lens.absent,
+            )
         return self.shade(value), self.lens.short(value), self.lens.full(value)
 
     def shade(self, value: float) -> int:
@@ -289,6 +297,7 @@ def body(metadata: FileMetaData, state: State, times: Times) -> dict[str, Any]:
         "order": state.grid_order,
         "pattern": state.filter,
         "picked_row_groups": None if groups is None else spans(groups),
+        "are_columns_picked": state.selection.columns is not None,
         "legend": _scale(metadata, state.lens, times).legend(),
         "absent": LENSES[state.lens].absent,
     }

@@ -13,7 +13,7 @@ import polars as pl
 from pqlab import text
 from pqlab.errors import PqlabError
 from pqlab.file_selection import FileSelection
-from pqlab.inspector.slice import explained
+from pqlab.inspector.slice_text import explained
 from pqlab.trace import Trace
 
 _POLL_S = 0.1

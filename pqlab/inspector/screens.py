@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import polars as pl
@@ -12,9 +12,9 @@ from pqlab.footer.frames import column_chunks_frame
 from pqlab.footer.metadata import FileMetaData
 from pqlab.inspector.state import State
 from pqlab.inspector.tables import (
+    NOT_READ,
     Table,
     TableColumn,
-    cell,
     duration,
     listed,
     of_count,
@@ -23,8 +23,10 @@ from pqlab.inspector.tables import (
     size,
 )
 from pqlab.overview.view import View
+from pqlab.tables import cell
 
 _NAME_CHARACTERS, _VALUE_CHARACTERS = 200, 500
+_OF_HEADERS = ("type", "encoding", "uncompressed_page_size", "compression_ratio")
 _DICTIONARY = ("PLAIN_DICTIONARY", "RLE_DICTIONARY")
 
 _BOUNDS = (
@@ -139,9 +141,22 @@ def column_table(metadata: FileMetaData, leaf: int) -> Table:
     return Table(frame, _COLUMN, "row_group")
 
 
-def pages_table(frame: pl.DataFrame) -> Table:
-    """The pages of a chunk; `frame` has read_ns and prefetch, too."""
-    return Table(frame, _PAGES, "page")
+def pages_table(frame: pl.DataFrame, *, has_headers: bool) -> Table:
+    """The pages of a chunk; `frame` has read_ns and prefetch, too.
+
+    Without page headers, what only they say is not absent, but not read.
+    """
+    if has_headers:
+        return Table(frame, _PAGES, "page")
+    columns = [
+        column._replace(show=_or_not_read(column.show)) if column.name in _OF_HEADERS else column
+        for column in _PAGES
+    ]
+    return Table(frame, columns, "page")
+
+
+def _or_not_read(show: Callable[[Any], str]) -> Callable[[Any], str]:
+    return lambda value: NOT_READ if value is None else show(value)
 
 
 def chunk_facts(metadata: FileMetaData, row_group: int, leaf: int) -> list[Any]:
@@ -157,8 +172,13 @@ def chunk_facts(metadata: FileMetaData, row_group: int, leaf: int) -> list[Any]:
                 ["row group", str(row_group)],
                 ["physical type", cell(node.physical_type)],
                 ["logical type", cell(node.logical_type and str(node.logical_type))],
-                ["levels", f"{node.max_definition_level} definition, "
-                 f"{node.max_repetition_level} repetition"],
+                [
+                    "levels",
+                    (
+                        f"{node.max_definition_level} definition, "
+                        f"{node.max_repetition_level} repetition"
+                    ),
+                ],
             ],
         ],
         [
@@ -220,5 +240,3 @@ def crumbs(metadata: FileMetaData, state: State, title: str) -> Iterator[dict[st
         yield {"label": name, "go": {"screen": "column", "leaf": leaf}}
         if state.screen == "chunk" and state.tab == "page" and state.page is not None:
             yield {"label": f"page {state.page}", "go": {"screen": "chunk", "tab": "page"}}
-    elif state.screen != "overview":
-        yield {"label": state.screen, "go": {"screen": state.screen}}

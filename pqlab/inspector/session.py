@@ -1,9 +1,10 @@
 """`Session`: a file, the user's state, and the messages between them and what shows them.
 
 Messages are small dicts, ready for JSON. In: `{"do": action, ...}` changes the state;
-`{"ask": table, "start", "stop", "version"}` asks for rows; `{"load": what}` reads of the chunk that
-is shown; `{"run": "read" | "cancel"}`; `{"copy": "code" | "magic"}`. Out, by `kind`: `view`, `rows`,
-`slice`, `run`, `copy`, `error`. A version counts the views: rows of an old one are of no use.
+`{"ask": table, "start", "stop", "version"}` asks for rows; `{"load": what}` reads of the chunk
+that is shown; `{"run": "read" | "cancel"}`; `{"copy": "code" | "magic"}`. Out, by `kind`: `view`,
+`rows`, `slice`, `run`, `copy`, `error`. A version counts the views: rows of an old one are of no
+use.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import polars as pl
 
 from pqlab.errors import PqlabError, SelectionError
 from pqlab.file_selection import FileSelection
-from pqlab.inspector import grid, screens, slice
+from pqlab.inspector import grid, screens, slice_text
 from pqlab.inspector.actions import act
 from pqlab.inspector.chunk import Chunk
 from pqlab.inspector.costs import Costs
@@ -74,7 +75,7 @@ class Session:
         try:
             self._handle(dict(message))
         except PqlabError as error:
-            self._send({"kind": "error", "error": slice.explained(error)})
+            self._send({"kind": "error", "error": slice_text.explained(error)})
 
     def _handle(self, message: Message) -> None:
         if (action := message.pop("do", None)) is not None:
@@ -131,15 +132,13 @@ class Session:
             return screens.overview(metadata.kept("overview of the inspector", self.file.overview))
         if state.screen == "grid":
             return grid.body(metadata, state, self._costs.chunks)
-        if state.screen == "chunk":
-            return self._chunk().body(self.file, state, self._costs)
         if state.screen == "column":
             table = self._table("column")
             assert table is not None
             assert state.leaf is not None
             name = screens.clipped(metadata.leaves[state.leaf].column)
             return {"leaf": state.leaf, "column": name, "table": table.head(state.order("column"))}
-        return {}
+        return self._chunk().body(self.file, state, self._costs)
 
     def rows(self, table: str, *, start: int, stop: int, **others: Any) -> Message:
         """Rows [start, stop) of a table of the screen; a few hundred at most."""
@@ -151,12 +150,14 @@ class Session:
                 self.file.metadata, self.state, (start, stop), groups, self._costs.chunks
             )
         found = self._table(table)
-        return answer | (found.window(start, stop) if found is not None else {"start": 0, "rows": []})
+        return answer | (
+            found.window(start, stop) if found is not None else {"start": 0, "rows": []}
+        )
 
     def _table(self, name: str) -> Table | None:
         state = self.state
         if name != "column":
-            return self._chunk().table(state, name, self._costs)
+            return self._chunk().table(self.file, state, name, self._costs)
         if state.leaf is None:
             return None
         leaf = state.leaf
@@ -193,7 +194,7 @@ class Session:
             try:
                 chunk.load(self.file, what, state)
             except PqlabError as error:
-                self._send({"kind": "error", "error": slice.explained(error)})
+                self._send({"kind": "error", "error": slice_text.explained(error)})
             else:
                 with self._lock:
                     self._show()
@@ -227,11 +228,15 @@ class Session:
             try:
                 selection = self.selection
                 plan = selection.plan()
-                told = {"text": slice.described(selection, plan), "details": slice.details(plan)}
+                told = {
+                    "text": slice_text.described(selection, plan),
+                    "details": slice_text.details(plan),
+                }
                 self._tell_slice({**told, "is_planned": True, "error": None})
             except PqlabError as error:
-                told = {"text": "", "details": [], "error": slice.explained(error)}
-                self._tell_slice({**told, "is_planned": False})
+                told = {"text": "", "details": []}
+                shown = slice_text.explained(error)
+                self._tell_slice({**told, "is_planned": False, "error": shown})
 
         self._defer(work)
 
@@ -251,7 +256,7 @@ class Session:
         else:
             code = self.file.source.code
             path = self.file.name if code is not None else None
-            text = slice.magic(path, self.state.selection, self.state.variable)
+            text = slice_text.magic(path, self.state.selection, self.state.variable)
         if len(text) > _COPIED_CHARACTERS:
             raise SelectionError(
                 f"the text has {len(text):,} characters", hint="Use inspector.selection instead"

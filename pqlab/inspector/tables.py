@@ -13,6 +13,7 @@ from pqlab.inspector.state import Order
 from pqlab.tables import cell
 
 MAX_ROWS = 200  # of one window
+NOT_READ = "not read"
 
 
 class TableColumn(NamedTuple):
@@ -46,7 +47,7 @@ def listed(value: Any) -> str:
 
 def duration(value: int | None) -> str:
     """A time, or that there is none yet."""
-    return "not read" if value is None else text.duration(value)
+    return NOT_READ if value is None else text.duration(value)
 
 
 def of_size(name: str, heading: str) -> TableColumn:

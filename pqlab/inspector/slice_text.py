@@ -22,6 +22,7 @@ def described(selection: FileSelection, plan: Plan) -> str:
     """What the plan reads, in one line."""
     low, high = plan.memory_low_bytes, plan.memory_high_bytes
     memory = text.size(high) if low == high else f"{text.size(low)} to {text.size(high)}"
+    requests = text.plural(len(plan.requests), "request")
     shape = (
         text.plural(len(plan.tables.row_groups), "row group"),
         text.plural(len(plan.leaves), "column"),
@@ -30,9 +31,8 @@ def described(selection: FileSelection, plan: Plan) -> str:
     return " · ".join(
         (
             " × ".join(part for part in shape if part),
-            text.plural(plan.num_rows, "row"),
-            f"reads {text.size(plan.requested_bytes)} in "
-            f"{text.plural(len(plan.requests), 'request')}",
+            text.plural(plan.num_rows, "row") + _row_range(plan),
+            f"reads {text.size(plan.requested_bytes)} in {requests}",
             f"about {memory} in memory",
             f"engine: {plan.engine} ({plan.engine_reason})",
         )
@@ -66,6 +66,15 @@ def _pages(metadata: FileMetaData, plan: Plan) -> str:
     return text.plural(pages, "page")
 
 
+def _row_range(plan: Plan) -> str:
+    """Where the rows are, if they are one range of one row group and not all of it."""
+    if len(plan.tables.row_groups) != 1 or len(plan.tables.ranges) != 1:
+        return ""
+    ((row_group, ranges),) = plan.row_groups
+    ((start, stop),) = ranges
+    return f" ({start:,}:{stop:,} of row group {row_group})"
+
+
 def magic(source: str | None, selection: Selection, variable: str) -> str:
     """The selection as a line of `%pqread`."""
     words = ["%pqread", shlex.quote(source or "<source>")]
@@ -74,9 +83,9 @@ def magic(source: str | None, selection: Selection, variable: str) -> str:
     if selection.row_groups is not None:
         words += ["-g", _ordinals(selection.row_groups)]
     for key, pages in selection.pages or ():
-        is_pair = isinstance(key, tuple) and isinstance(key[0], int)
-        row_group, column = key if is_pair else (None, key)
-        place = "" if row_group is None else f"{row_group}/"
+        place, column = "", key
+        if isinstance(key, tuple) and isinstance(key[0], int):
+            place, column = f"{key[0]}/", key[1]
         words += ["-p", shlex.quote(f"{place}{_plain(column)}:{_ordinals(pages)}")]
     for rows in selection.rows or ():
         start, stop = rows[0], rows[1]
