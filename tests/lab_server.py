@@ -19,6 +19,8 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 STARTS_WITHIN_S = 60
 KERNEL_WITHIN_MS = 60_000
+_SHOWS_WIDGETS = """() => window.jupyterapp?.shell.currentWidget?.content?.rendermime?.mimeTypes
+    .includes("application/vnd.jupyter.widget-view+json")"""
 _OFFLINE = "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
 
 
@@ -41,6 +43,8 @@ class Lab:
         base, _, token = self._url.partition("?token=")
         page.goto(f"{base}/workspaces/w{self._notebooks}/tree/{quote(name)}?token={token}&reset")
         page.wait_for_selector(".jp-Notebook .jp-CodeCell", timeout=KERNEL_WITHIN_MS)
+        # What is shown before widgets can be would stay their static overview.
+        page.wait_for_function(_SHOWS_WIDGETS)
         if theme == "dark":
             page.evaluate(
                 "document.body.dataset.jpThemeLight = 'false';"
@@ -101,7 +105,7 @@ def lab_server(folder: Path) -> Iterator[Lab]:
             [
                 *(sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"),
                 *("--ServerApp.port=0", f"--ServerApp.root_dir={folder}"),
-                "--LabApp.extension_manager=readonly",
+                *("--LabApp.extension_manager=readonly", "--LabApp.expose_app_in_browser=True"),
             ],
             stdout=written,
             stderr=subprocess.STDOUT,

@@ -35,7 +35,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 @pytest.fixture(scope="module")
 def page(lab: Lab) -> Page:
     page = lab.open("import pqlab; w = pqlab.inspect('taxi.parquet'); w", "")
-    expect(page.locator(".pq-overview .pq-schema")).to_be_visible(timeout=60_000)
+    expect(page.locator(".pq-overview .pq-schema")).to_be_visible(timeout=30_000)
     return page
 
 
