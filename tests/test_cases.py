@@ -408,6 +408,20 @@ def test_case_27_times_beyond_the_calendar(
         assert file.select().to_arrow().equals(pq.read_table(path).cast(table.schema))
 
 
+def test_case_27_a_dictionary_beyond_the_calendar(save: Save) -> None:
+    """Values count, not entries that none of them names."""
+    entries = Page(struct.pack("<2i", 0, INT32_MAX), 2, dictionary=True)
+
+    def path_of(bits: int) -> Path:
+        page = Page(bytes([1, 3, bits]), 2, RLE_DICTIONARY)
+        return save(file_of(Column("INT32", [entries, page], element={"converted_type": 6})))
+
+    assert pqlab.read(path_of(0b00))["c"].to_physical().to_list() == [0, 0]
+    with pytest.raises(pqlab.UnsupportedError, match=f"{INT32_MAX:,}") as caught:
+        pqlab.read(path_of(0b10))
+    assert {"row_group": 0, "column": "c", "page": 0}.items() <= caught.value.place.items()
+
+
 def test_case_27_the_first_and_the_last_day_of_the_calendar(save: Save) -> None:
     days = (-96_465_292, 95_026_236)
     path = save(

@@ -240,6 +240,7 @@ void PageDecoder::decode_dictionary_page(const PageTask& task) {
           type);
     finish_text(task, body.values, decoded, count, dictionary.entries.data());
     dictionary.num_entries = count;
+    dictionary.is_in_calendar = is_in_calendar(column(task), dictionary.entries.data(), count);
     record(task, Stage::DECODE, start, body.values_size, dictionary.entries.size());
   } catch (...) {
     finish(Dictionary::State::FAILED);
@@ -394,13 +395,14 @@ void PageDecoder::emit(const PageTask& task, const u8* values, u64 valid) {
   ColumnOutput& out = output(task);
   const u64 stride = spec.type.stride();
   const bool all_valid = valid == static_cast<u64>(task.page.num_values);
+  const bool in_calendar = task.has_indices() && read_->dictionaries[task.chunk].is_in_calendar;
   for_each_piece(read_->spec, task, [&](u64 row, u64 count, u64 out_row) {
     if (spec.type.kind == Kind::BITS) {
       merge_bits(values, row, count, out.values.data(), out_row);
     } else if (values != nullptr && stride != 0) {
       std::memcpy(out.values.data() + out_row * stride, values + row * stride, count * stride);
     }
-    if (read_->spec.for_polars) {
+    if (read_->spec.for_polars && !in_calendar) {
       check_calendar(spec, out.values.data() + out_row * stride, count);
     }
     if (!out.validity) return;  // a column without levels, or without values

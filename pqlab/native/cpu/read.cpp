@@ -146,25 +146,41 @@ std::string grouped(i64 value) {
 
 }  // namespace
 
-void check_calendar(const ColumnSpec& column, const u8* values, u64 count) {
-  const Calendar& calendar = column.calendar;
-  if (!calendar.is_bounded()) return;
-  const auto check = [&](auto number) {
+namespace {
+
+// Calls use(values as numbers, whether one is outside) for what the column's calendar bounds.
+template <class Use>
+auto with_calendar(const ColumnSpec& column, const u8* values, Use&& use) {
+  const auto with = [&](auto number) {
     using Number = decltype(number);
-    const auto* numbers = reinterpret_cast<const Number*>(values);
-    const auto outside = [&](Number value) {
-      return value < calendar.first || value >= calendar.stop;
-    };
+    return use(reinterpret_cast<const Number*>(values),
+               [&calendar = column.calendar](Number value) {
+                 return value < calendar.first || value >= calendar.stop;
+               });
+  };
+  return column.type.stride() == sizeof(i32) ? with(i32{}) : with(i64{});
+}
+
+}  // namespace
+
+bool is_in_calendar(const ColumnSpec& column, const u8* values, u64 count) {
+  if (!column.calendar.is_bounded()) return true;
+  return with_calendar(column, values, [&](const auto* numbers, auto outside) {
     bool any = false;
     for (u64 i = 0; i < count; ++i) any |= outside(numbers[i]);
-    if (!any) return;
-    const Number value = *std::find_if(numbers, numbers + count, outside);
+    return !any;
+  });
+}
+
+void check_calendar(const ColumnSpec& column, const u8* values, u64 count) {
+  if (is_in_calendar(column, values, count)) return;
+  with_calendar(column, values, [&](const auto* numbers, auto outside) {
+    const i64 value = *std::find_if(numbers, numbers + count, outside);
     Error error(ErrorKind::Unsupported, "polars has no calendar for the value " + grouped(value) +
-                                            " (" + calendar.type + " since 1970)");
+                                            " (" + column.calendar.type + " since 1970)");
     error.hint = "Read it with to_arrow(), which keeps it as stored";
     throw error;
-  };
-  column.type.stride() == sizeof(i32) ? check(i32{}) : check(i64{});
+  });
 }
 
 Read::Read(const ReadSpec& spec_)

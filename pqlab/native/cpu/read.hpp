@@ -132,6 +132,7 @@ struct Dictionary {
   std::atomic<u32> pages_left{0};  // the entries are freed after the last
   Buffer entries;
   u64 num_entries = 0;
+  bool is_in_calendar = false;  // all of them: then so is what names them
 };
 
 // The last value of a page in DELTA_BYTE_ARRAY, where the page after it may need that.
@@ -259,7 +260,10 @@ class ReadWork {
 // and the leaf before it is freed of the later one.
 void agree(Read& read);
 
-// Refuses values that polars has no date for, `count` of the column's.
+// Whether polars has a date for each of the values, `count` of the column's.
+bool is_in_calendar(const ColumnSpec& column, const u8* values, u64 count);
+
+// Refuses those for which it has none.
 void check_calendar(const ColumnSpec& column, const u8* values, u64 count);
 
 // What a read that ran has decoded; `num_rows`: of the output.
