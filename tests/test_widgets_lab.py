@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from lab_server import Lab, lab_server
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, TimeoutError, expect  # noqa: A004
 
 from pqlab import sample
 
@@ -34,8 +36,24 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
 @pytest.fixture(scope="module")
 def page(lab: Lab) -> Page:
-    page = lab.open("import pqlab; w = pqlab.inspect('taxi.parquet'); w", "")
-    expect(page.locator(".pq-overview .pq-schema")).to_be_visible(timeout=30_000)
+    return inspector(lab, "taxi.parquet")
+
+
+def inspector(lab: Lab, path: str, **options: Any) -> Page:
+    """A page with the inspector of a file.
+
+    JupyterLab opens widgets only once it has met the kernel, and does not say when: until then
+    their outputs stay static, and the cell is run again.
+    """
+    page = lab.open("import pqlab.widgets; print('ready')", "", **options)
+    expect(page.locator(".jp-OutputArea-output")).to_contain_text("ready", timeout=60_000)
+    schema = page.locator(".pq-overview .pq-schema")
+    for _ in range(3):
+        lab.run(page, f"import pqlab; w = pqlab.inspect({path!r}); w")
+        with suppress(TimeoutError):
+            schema.first.wait_for(timeout=10_000)
+            break
+    expect(schema).to_be_visible()
     return page
 
 
@@ -133,9 +151,7 @@ def _magic(page: Page) -> str:
 
 @pytest.mark.parametrize(("width", "theme"), [(1000, "dark")])
 def test_names_are_text_in_a_narrow_dark_page(lab: Lab, width: int, theme: str) -> None:
-    code = "import pqlab; w = pqlab.inspect('strange.parquet'); w"
-    page = lab.open(code, "", width=width, theme=theme)
-    expect(page.locator(".pq-overview .pq-schema")).to_be_visible(timeout=60_000)
+    page = inspector(lab, "strange.parquet", width=width, theme=theme)
     expect(page.locator(".pq-schema")).to_contain_text("<img src=x onerror=")
     keep(page, "dark")
     page.click("[data-name='screen grid']")
