@@ -49,7 +49,7 @@ class IOPolicy:
     copy_buffer_bytes: int = 1 * MIB
     window_bytes: int = 256 * MIB
     part_bytes: int = 256 * MIB
-    first_window: int = 4
+    first_window: int = 1
     attempts: int = 5
     backoff_s: float = 0.1
     deadline_s: float = 120.0
@@ -75,7 +75,7 @@ class IOPolicy:
     @classmethod
     def local(cls) -> Self:
         """For files on a local disk, where a request costs microseconds."""
-        return cls(first_window=1, basis="local")
+        return cls(basis="local")
 
     @classmethod
     def remote(cls) -> Self:

@@ -219,9 +219,7 @@ class Pipeline:
     def _note(self, asked_ns: int, found: list[Prefetch], pending: _Pending) -> None:
         """Let the windows follow what the consumer found, and record it."""
         now_ns = time.perf_counter_ns()
-        stalls = self._lateness(asked_ns, now_ns, pending.units)
-        longest = max(stalls, default=0)
-        last = stalls.index(longest) if longest else None
+        stalls, last = self._stalls(asked_ns, now_ns, pending.units)
         if self._adaptive:
             self._adapt(now_ns, found, stalls, pending)
         recording = pending.file.recording
@@ -234,10 +232,16 @@ class Pipeline:
         recording.asked(asked_ns, worst, row_groups=row_groups, leaf=leaf)
 
     @staticmethod
-    def _lateness(asked_ns: int, now_ns: int, units: Sequence[Unit | None]) -> list[int]:
-        """How long after it was asked for each lane's unit was there, whatever others took."""
-        done_ns = (asked_ns if unit is None else min(unit.done_ns, now_ns) for unit in units)
-        return [max(done - asked_ns, 0) for done in done_ns]
+    def _stalls(
+        asked_ns: int, now_ns: int, units: Sequence[Unit | None]
+    ) -> tuple[list[int], int | None]:
+        """How long each lane kept the consumer waiting beyond those before, and which came last."""
+        done_ns = [0 if unit is None else min(unit.done_ns, now_ns) for unit in units]
+        stalls, reached, last = [0] * len(units), asked_ns, None
+        for lane in sorted(range(len(units)), key=done_ns.__getitem__):
+            if done_ns[lane] > reached:
+                stalls[lane], reached, last = done_ns[lane] - reached, done_ns[lane], lane
+        return stalls, last
 
     def _adapt(
         self,

@@ -15,7 +15,6 @@ _BUSY = 0.85  # of the workers' time: with less to spare, more in flight would o
 _NOTICEABLE = 0.03  # of the time between two asks: a shorter stall is not worth a larger window
 _IMPROVED = 0.9  # of the stall before: a larger window that gains less was not what was missing
 _PATIENCE = 16  # windows' worth of asks until a larger one is tried again, twice as many each time
-_JUMP = 8  # times as large a window becomes at most: one ask alone may mislead
 _MEMORY = 0.97  # an ask ago counts so much: bursts and the time between them are seen together
 
 
@@ -101,10 +100,7 @@ def _after_miss(seen: Window, asked: Asked) -> Window:
     is_short = asked.stall_ns <= _NOTICEABLE * asked.since_ns
     if is_busy or is_short or seen.asks < seen.wait or seen.size >= LARGEST:
         return seen
-    # So many asks more would have gone by while the unit was awaited.
-    missing = asked.stall_ns // max(asked.since_ns - asked.stall_ns, 1)
-    size = min(max(2 * seen.size, seen.size + missing), _JUMP * seen.size, LARGEST)
-    larger = _resized(seen, size, WindowReason[asked.prefetch.name])
+    larger = _resized(seen, min(2 * seen.size, LARGEST), WindowReason[asked.prefetch.name])
     return replace(larger, tried_ns=seen.mean_stall_ns, wait=seen.wait)
 
 
