@@ -237,7 +237,8 @@ def test_a_thousand_reads_leave_nothing_behind(tmp_path: Path) -> None:
     for _ in range(1000):
         pqlab.read(path)
     gc.collect()
-    assert pqlab.memory().in_use_bytes == memory.in_use_bytes
+    # Less, where frames of other tests went meanwhile.
+    assert pqlab.memory().in_use_bytes <= memory.in_use_bytes
     assert pqlab.memory().kept_bytes <= memory.kept_bytes + MIB
     # polars, Python and malloc have their own say in it.
     assert resident_bytes() - resident < 16 * MIB
