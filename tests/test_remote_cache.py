@@ -46,7 +46,7 @@ def server() -> Iterator[RangeServer]:
 
 
 def read(
-    server: RangeServer, cache: DiskCache, columns: list[str], name: str = "a.parquet"
+    server: RangeServer, cache: DiskCache | Path, columns: list[str], name: str = "a.parquet"
 ) -> tuple[pl.DataFrame, int, pqlab.Trace]:
     """The columns, how many bytes the server sent after the file was opened, and the trace."""
     trace = pqlab.Trace()
