@@ -45,13 +45,13 @@ def try_(path: str, way: Callable[[], object]) -> None:
 
 def main(paths: list[str]) -> None:
     for path in paths:
-        begin = time.monotonic()
+        begin = time.process_time()  # what hangs without work, the caller ends
         opened: list[pqlab.ParquetFile] = []
         try_(path, lambda path=path, opened=opened: opened.append(pqlab.open(path)))  # type: ignore[misc]
         for file in opened:
             for way in ways(file):
                 try_(path, way)
-        if time.monotonic() - begin > MAX_SECONDS:
+        if time.process_time() - begin > MAX_SECONDS:
             print(f"{path}: more than {MAX_SECONDS} s")  # noqa: T201
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     if peak > MAX_BYTES:
