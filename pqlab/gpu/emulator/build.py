@@ -63,7 +63,7 @@ def build(
 
 
 def _run(command: list[str], kernels: Path) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603  # g++, of names of our own
     if done.returncode != 0:
         raise EngineError(f"g++ does not take {kernels.name}:\n{done.stderr}")
 

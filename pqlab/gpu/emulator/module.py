@@ -153,7 +153,7 @@ class RawModule:
         if tool is None or code == 0:
             return None
         command = [tool, "-e", str(self.path), hex(code - 1)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603  # addr2line
         line = done.stdout.strip().split(" ")[0]
         return None if "?" in line or not line else Path(line).name
 
@@ -191,7 +191,7 @@ class Kernel:
         schedule = self.module.schedule
         options = _Options(schedule.seed, schedule.spin_limit)
         report = _Report()
-        self.module._library.pq_emulator_launch(  # noqa: SLF001
+        self.module._library.pq_emulator_launch(  # noqa: SLF001  # its module
             self.ordinal,
             grid[0],
             block[0],
