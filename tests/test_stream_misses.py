@@ -214,6 +214,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.memory
 @pytest.mark.parametrize("options", ["{}", "{'prefetch': 1}"])
 def test_memory_does_not_grow_with_the_number_of_row_groups(large: Path, options: str) -> None:
     _, last = peaks(large, options)
@@ -221,6 +222,7 @@ def test_memory_does_not_grow_with_the_number_of_row_groups(large: Path, options
     assert last < 60 << 20
 
 
+@pytest.mark.memory
 def test_the_memory_limit_is_kept_for_one_large_row_group(tmp_path: Path) -> None:
     path = tmp_path / "one.parquet"
     path.write_bytes(parquet(table_of(300_000).select(["row", "list", "number"]), 300_000))
