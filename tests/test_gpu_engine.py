@@ -10,15 +10,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import test_decode_deltas as deltas
 import test_decode_matrix as matrix
 import test_decode_nested as nested
 from decoding import InMemory, Ranges, metadata_of, plan_of
 from edited_footers import written
 from emulated import assert_same, assert_same_plan, device
+from handmade import file_of
 from nested_values import combined, difference
 
 from pqlab.cpu import engine as cpu
-from pqlab.errors import EngineError, PqlabError
+from pqlab.errors import PqlabError
 from pqlab.gpu import engine as gpu
 
 SEED = 20_240_611
@@ -194,13 +196,21 @@ def test_no_rows() -> None:
     assert assert_same(written(full), rows={0: [(2, 2)]}).num_rows == 0
 
 
-def test_prefixes_of_old_writers_are_left_to_the_cpu() -> None:
-    table = pa.table({"t": ["aa", "ab", "abc"]})
-    data = matrix.write(table, use_dictionary=False, column_encoding={"t": "DELTA_BYTE_ARRAY"})
-    old = data.replace(b"parquet-cpp-arrow version ", b"parquet-mr version 1.7.0  ")
-    metadata = metadata_of(old)
-    with pytest.raises(EngineError, match="reach into the page before"):
-        gpu.read(plan_of(metadata), metadata, InMemory(old), device())
+@CHECKED
+def test_prefixes_of_old_writers_reach_into_the_page_before(checked: bool) -> None:
+    column, expected = deltas.reaching_back()
+    data = file_of(column, created_by=deltas.OLD_WRITER)
+    assert assert_same(data, checked=checked).column(0).to_pylist() == expected
+    cut = assert_same(data, rows={0: [(15, 19), (25, 27)]}, checked=checked)
+    assert cut.column(0).to_pylist() == [*expected[15:19], *expected[25:27]]
+    column.pages[4].body = column.pages[4].body.replace(b"\x80\x01\x04", b"\x80\x01\x05", 1)
+    for wrong, writer in ((column, deltas.OLD_WRITER), (deltas.reaching_back()[0], "another")):
+        data = file_of(wrong, created_by=writer)
+        metadata = metadata_of(data)
+        plan, source = plan_of(metadata), InMemory(data)
+        theirs = outcome(cpu.read, plan, metadata, source)
+        assert isinstance(theirs, tuple)
+        assert outcome(gpu.read, plan, metadata, source, device(checked=checked)) == theirs
 
 
 # Lanes that work at a time, of 32: none of the common encodings is one thread's work.

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from pqlab.cpu.columns import InvalidUtf8, LeafColumn, columns_of
 from pqlab.cpu.engine import FetchedBytes, located
-from pqlab.errors import EngineError, PqlabError
+from pqlab.errors import PqlabError
 from pqlab.footer.metadata import FileMetaData
 from pqlab.footer.types import Int96Unit
 from pqlab.footer.writers import left_is_compressed_false, prefixes_reach_back
@@ -23,6 +23,7 @@ from pqlab.gpu.nested import NestedColumn, NestedColumns
 from pqlab.gpu.outputs import Outputs
 from pqlab.gpu.steps import REFUSING
 from pqlab.gpu.work import (
+    JOINED_SIZES,
     NOTHING_WRONG,
     PAGE_STATE,
     SLACK_BYTES,
@@ -37,8 +38,6 @@ from pqlab.gpu.work import (
 from pqlab.limits import DEFAULT_LIMITS, Limits
 from pqlab.native import _native
 from pqlab.plan.plan import Plan
-
-_DELTA_BYTE_ARRAY = 7
 
 
 class Options(TypedDict, total=False):
@@ -61,8 +60,7 @@ def read(
 ) -> _native.Decoded:
     """Decode the plan's pages into columns of `plan.num_rows` rows, which end in host memory.
 
-    Raises as the CPU engine's `read`; `EngineError` for what only that one reads, and
-    `OutOfDeviceMemoryError`.
+    Raises as the CPU engine's `read`, and `OutOfDeviceMemoryError`.
     """
     try:
         return _Read(plan, metadata, source, device, **options).run()
@@ -96,6 +94,7 @@ class _Read:
             workers=workers or len(os.sched_getaffinity(0)),
             verify_checksums=verify_checksums,
             is_compressed_is_wrong=left_is_compressed_false(metadata.created_by),
+            prefixes_reach_back=prefixes_reach_back(metadata.created_by),
             for_polars=for_polars,
             page_bytes=limits.page_bytes,
             read_bytes=limits.read_bytes,
@@ -104,13 +103,6 @@ class _Read:
         self.layout = lay_out(self.pages, tables.chunks["codec"], self.leaves)
         self.num_rows = tables.num_rows
         self.flat = _flat_pieces(self.layout, self.pages, self.leaves, tables)
-        encodings = self.layout.table["encoding"][self.layout.is_data]
-        if prefixes_reach_back(metadata.created_by) and (encodings == _DELTA_BYTE_ARRAY).any():
-            raise EngineError(
-                "prefixes of DELTA_BYTE_ARRAY reach into the page before, as this file's writer "
-                "had it: the GPU engine decodes pages apart from each other",
-                hint='Read it with engine="cpu"',
-            )
 
     def run(self) -> _native.Decoded:
         self._upload()
@@ -167,13 +159,14 @@ class _Read:
         self.nested.read_levels(self.bytes)
 
     def _list_values(self) -> None:
-        self.joined_bytes = self.device.zeros(8 * len(self.layout.works), np.uint8)
+        size = JOINED_SIZES.itemsize * len(self.layout.works)
+        self.joined_sizes = self.device.zeros(size, np.uint8)
         for kernel, pages in self.layout.listed.items():
             arguments = [self.launcher.states]
             if not kernel.startswith("check_"):
                 arguments += [self.bytes, self.records]
             if kernel == "read_prefixes":
-                arguments.append(self.joined_bytes)
+                arguments.append(self.joined_sizes)
             self.launcher.pages(kernel, pages, "value", arguments)
 
     def _join_values(self) -> None:
@@ -183,7 +176,9 @@ class _Read:
         if not layout.joined:
             return
         states = download(device, self.launcher.states, PAGE_STATE)
-        sizes = download(device, self.joined_bytes, np.int64)
+        found = download(device, self.joined_sizes, JOINED_SIZES)
+        self._check_first_prefixes(states, found)
+        sizes = found["bytes"].astype(np.int64)
         streams = np.array(layout.joined["join_streams"], np.int64)
         sizes[streams] = states["num_valid"][streams] * layout.works["width"][streams]
         for page in np.flatnonzero(sizes).tolist():
@@ -200,6 +195,19 @@ class _Read:
             before = [self.launcher.works, self.launcher.states, self.joined_states]
             after = [self.bytes, self.records, self.joined]
             self.launcher.blocks(kernel, tiles, before, after)
+
+    def _check_first_prefixes(self, states: Rows, found: Rows) -> None:
+        """Raise where a page's first prefix is longer than the last value of the page before."""
+        works, length = self.layout.works, np.zeros(len(found), np.int64)
+        for page in self.layout.joined.get("join_prefixes", ()):
+            before = int(works["value_before"][page])
+            length_before = length[before - 1] if before else 0
+            if found["first_prefix"][page] > length_before:
+                self._raise_errors()
+                self.pages.fail(page, "value", _PREFIX)
+            length[page] = (
+                found["last_length"][page] if states["num_valid"][page] else length_before
+            )
 
     def _nested_columns(self) -> dict[int, NestedColumn]:
         return {column.ordinal: column for column in self.nested.columns}
@@ -297,6 +305,7 @@ class _Read:
         return self.staged[start:stop]
 
 
+_PREFIX = 16  # Status::PREFIX, of the page's first value
 _WITH_VIEWS = frozenset(("emit_text", "emit_views", "emit_fixed_views"))
 
 

@@ -144,19 +144,19 @@ __global__ void read_lengths(PQ_VALUES) {
 }
 PQ_EXPORT(read_lengths)
 
-// `joined_bytes`: of each page what its values take once they are joined; zero before.
-__global__ void read_prefixes(PQ_VALUES, u64* joined_bytes) {
+// `sizes` are zero before.
+__global__ void read_prefixes(PQ_VALUES, JoinedSizes* sizes) {
   with_page(works, pages, count, errors, [&](u32 page, const PageWork& work) {
     PageState state = states[page];
-    u64 total = 0;
+    JoinedSizes joined{};
     auto* found = reinterpret_cast<StringRecord*>(records + work.records);
     const StatusWord word =
-        state.num_valid == 0 ? STATUS_OK : list_prefixes(work, bytes, state, found, total);
+        state.num_valid == 0 ? STATUS_OK : list_prefixes(work, bytes, state, found, joined);
     if (word != STATUS_OK) state.num_valid = 0;
     Warp::sync();
     if (Warp::leader()) {
       states[page] = state;
-      joined_bytes[page] = word == STATUS_OK ? total : 0;
+      sizes[page] = joined;
     }
     return word;
   });
@@ -186,8 +186,7 @@ PQ_READ_NUMBERS(read_alp_8, double, list_alp)
 
 __global__ void join_prefixes(PQ_JOINED) {
   const Tile tile = tiles[blockIdx.x];
-  join_tile(works[tile.page], states[tile.page], tile, bytes, records,
-            joined + joined_states[tile.page].values);
+  join_tile(works, states, tile, bytes, records, joined + joined_states[tile.page].values);
 }
 PQ_EXPORT(join_prefixes)
 

@@ -89,6 +89,7 @@ def lay_out(
     chunk = pages.chunks.view(np.uint32)
     layout = _bodies(table, chunk, codecs, pages.compressed.view(np.bool_), len(columns))
     layout.works["view_buffer"] = pages.view_buffers.view(np.uint32)
+    layout.works["value_before"] = pages.values_before.view(np.uint32)
     _levels(layout, columns)
     _dictionaries(layout, chunk, columns)
     _steps(layout, columns)

@@ -39,12 +39,13 @@ __device__ inline void list_least(const u32* from, u64 count, u32* out) {
 }
 
 // Lengths of prefixes and suffixes to where values begin once joined, and whether all are as they
-// must be. Gives the bytes of all values.
+// must be. Gives the bytes of all values. A first prefix that may be of the page before is checked
+// by the host, who knows the last value of that one.
 __device__ inline StatusWord list_joined(const PageWork& work, u64 size, u64 count,
                                          StringRecord* records, const Prefixes& prefixes,
-                                         u64& total) {
-  u64 suffixes_end = 0, before = 0;  // `before`: the length of the last value
-  total = 0;
+                                         JoinedSizes& sizes) {
+  u64 suffixes_end = 0, total = 0;
+  u64 before = work.value_before != 0 ? ~0ull : 0;  // the length of the last value
   for (u64 first = 0; first < count; first += Warp::SIZE) {
     const u64 i = first + Warp::rank();
     const bool inside = i < count;
@@ -72,19 +73,23 @@ __device__ inline StatusWord list_joined(const PageWork& work, u64 size, u64 cou
     }
     suffixes_end += Warp::sum(suffix);
     total += Warp::sum(length);
-    before = Warp::shuffle(length, Warp::SIZE - 1);
+    const u64 behind = count - first;
+    before = Warp::shuffle(length, behind < Warp::SIZE ? static_cast<u32>(behind) - 1 : 31);
   }
+  sizes.bytes = total;
+  sizes.last_length = static_cast<u32>(before);
   return STATUS_OK;
 }
 
 __device__ inline StatusWord list_prefixes(const PageWork& work, const u8* bytes, PageState& state,
-                                           StringRecord* records, u64& total) {
+                                           StringRecord* records, JoinedSizes& sizes) {
   const u64 count = state.num_valid;
   const Prefixes prefixes(records, count);
   StatusWord word = take_deltas(bytes, state, prefixes.lengths);
   if (word == STATUS_OK) word = take_deltas(bytes, state, prefixes.suffixes);
   if (word != STATUS_OK) return word;
-  word = list_joined(work, state.values_bytes, count, records, prefixes, total);
+  sizes.first_prefix = prefixes.lengths[0];
+  word = list_joined(work, state.values_bytes, count, records, prefixes, sizes);
   if (word == STATUS_OK) list_least(prefixes.lengths, count, prefixes.least);
   return word;
 }
@@ -107,8 +112,8 @@ __device__ inline const u32* level_of(const Prefixes& prefixes, u64 count, u32 l
   return values;
 }
 
-// The last value before value `i` whose prefix is below `than`, which is above 0. There is one: the
-// first value's prefix is 0.
+// The last value before value `i` whose prefix is below `than`, which is above 0; NOWHERE: none, so
+// that it is in the page before.
 __device__ inline u64 shorter_before(const Prefixes& prefixes, u64 count, u64 i, u32 than) {
   u32 level = 0;
   u64 found = NOWHERE;
@@ -117,7 +122,7 @@ __device__ inline u64 shorter_before(const Prefixes& prefixes, u64 count, u64 i,
     found = last_below(level_of(prefixes, count, level), first, i, than);
     if (found != NOWHERE) break;
     i /= Warp::SIZE;
-    if (i == 0) return 0;
+    if (i == 0) return NOWHERE;
   }
   for (; level > 0; --level) {
     const u64 first = found * Warp::SIZE;
@@ -126,25 +131,54 @@ __device__ inline u64 shorter_before(const Prefixes& prefixes, u64 count, u64 i,
   return found;
 }
 
-// A tile's values, joined from `bytes` to `joined`, a warp a value.
-__device__ inline void join_tile(const PageWork& work, const PageState& state, const Tile& tile,
-                                 const u8* bytes, const u8* records, u8* joined) {
-  const u64 count = state.num_valid;
-  auto* found = reinterpret_cast<StringRecord*>(const_cast<u8*>(records) + work.records);
-  const Prefixes prefixes(found, count);
-  const u8* suffixes = bytes + state.values;
-  for (u32 row = threadIdx.x / Warp::SIZE; row < tile.count; row += blockDim.x / Warp::SIZE) {
-    u64 i = tile.first + row;
-    if (i >= count) return;
-    u8* out = joined + found[i].start;
-    u32 stop = found[i].length;
+// Values of a page as join_tile needs them.
+struct PrefixedPage {
+  u64 count;
+  StringRecord* records;
+  Prefixes prefixes;
+  const u8* suffixes;
+
+  __device__ PrefixedPage(const PageWork& work, const PageState& state, const u8* bytes,
+                          const u8* all_records)
+      : count(state.num_valid),
+        records(reinterpret_cast<StringRecord*>(const_cast<u8*>(all_records) + work.records)),
+        prefixes(records, count),
+        suffixes(bytes + state.values) {}
+
+  // Copies what value `i` itself has of its first `stop` bytes, which are those of `out`.
+  __device__ u32 copy_suffix(u64 i, u32 stop, u8* out) const {
+    const u32 prefix = prefixes.lengths[i];
+    if (prefix >= stop) return stop;
+    copy_run(Warp{}, suffixes + prefixes.suffixes[i], stop - prefix, out + prefix);
+    return prefix;
+  }
+
+  // The same of value `i` and those before it. Gives how many bytes are left: of pages before.
+  __device__ u32 copy(u64 i, u32 stop, u8* out) const {
     for (;;) {
-      const u32 prefix = prefixes.lengths[i];
-      const u8* from = suffixes + prefixes.suffixes[i];
-      copy_run(Warp{}, from, stop - prefix, out + prefix);
-      stop = prefix;
-      if (stop == 0) break;
+      stop = copy_suffix(i, stop, out);
+      if (stop == 0) return 0;
       i = shorter_before(prefixes, count, i, stop);
+      if (i == NOWHERE) return stop;
+    }
+  }
+};
+
+// A tile's values, joined from `bytes` to `joined`, a warp a value.
+__device__ inline void join_tile(const PageWork* works, const PageState* states, const Tile& tile,
+                                 const u8* bytes, const u8* records, u8* joined) {
+  const PrefixedPage page(works[tile.page], states[tile.page], bytes, records);
+  for (u32 row = threadIdx.x / Warp::SIZE; row < tile.count; row += blockDim.x / Warp::SIZE) {
+    const u64 i = tile.first + row;
+    if (i >= page.count) return;
+    u8* out = joined + page.records[i].start;
+    u32 stop = page.copy(i, page.records[i].length, out);
+    for (u32 before = works[tile.page].value_before; stop != 0 && before != 0;) {
+      const PageWork& work = works[before - 1];
+      const PageState& state = states[before - 1];
+      before = work.value_before;
+      if (state.num_valid == 0) continue;
+      stop = PrefixedPage(work, state, bytes, records).copy(state.num_valid - 1, stop, out);
     }
   }
 }

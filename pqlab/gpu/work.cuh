@@ -45,7 +45,8 @@ struct PageWork {
   u32 width;  // bytes of a PLAIN value; 0 where it varies
   BooleanSource boolean_source;
   u32 view_buffer;  // of the column, where views point into the page
-  u32 reserved;
+  // 1 + the page with whose last value the first prefix is shared (PARQUET-246); 0: none.
+  u32 value_before;
 };
 static_assert(sizeof(PageWork) == 120, "pqlab/gpu/work.py has the same layout");
 
@@ -70,6 +71,15 @@ struct Tile {
   u32 reserved;
 };
 static_assert(sizeof(Tile) == 24, "pqlab/gpu/work.py has the same layout");
+
+// Of a page of DELTA_BYTE_ARRAY: what its values take once they are joined, and what the page after
+// it, and its own first value, may have to do with the page before.
+struct JoinedSizes {
+  u64 bytes;
+  u32 first_prefix;
+  u32 last_length;
+};
+static_assert(sizeof(JoinedSizes) == 16, "pqlab/gpu/work.py has the same layout");
 
 // Where a byte array stands among its page's values.
 struct StringRecord {

@@ -34,7 +34,7 @@ PAGE_WORK = np.dtype(
         ("width", "<u4"),
         ("boolean_source", "<u4"),
         ("view_buffer", "<u4"),
-        ("reserved", "<u4"),
+        ("value_before", "<u4"),
     ]
 )
 PAGE_STATE = np.dtype([("values", "<u8"), ("values_bytes", "<u8"), ("num_valid", "<u8")])
@@ -42,6 +42,7 @@ TILE = np.dtype(
     [("out", "<u8"), ("page", "<u4"), ("first", "<u4"), ("count", "<u4"), ("reserved", "<u4")]
 )
 BLOCK = np.dtype([("from", "<u8"), ("from_bytes", "<u8"), ("to", "<u8"), ("to_bytes", "<u8")])
+JOINED_SIZES = np.dtype([("bytes", "<u8"), ("first_prefix", "<u4"), ("last_length", "<u4")])
 NESTED_ENDS = np.dtype([("rows", "<u4"), ("first_repetition", "<u2"), ("last_definition", "<u2")])
 NESTED_COUNTS = np.dtype([("rows", "<u4"), ("values", "<u4")])
 KEPT = np.dtype([("page", "<u8"), ("start", "<u8"), ("stop", "<u8")])

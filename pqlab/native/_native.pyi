@@ -126,6 +126,7 @@ class DevicePages:
         workers: int,
         verify_checksums: bool,
         is_compressed_is_wrong: bool,
+        prefixes_reach_back: bool,
         for_polars: bool,
         page_bytes: int,
         read_bytes: int,
@@ -136,6 +137,8 @@ class DevicePages:
     def chunks(self) -> np.ndarray: ...
     @property
     def view_buffers(self) -> np.ndarray: ...
+    @property
+    def values_before(self) -> np.ndarray: ...
     @property
     def compressed(self) -> np.ndarray: ...
     def stage(self, to: np.ndarray, on_device: np.ndarray, out: np.ndarray) -> None: ...

@@ -102,6 +102,16 @@ class DevicePages {
   nb::object view_buffers() const {
     return each([](const PageTask& task) { return task.view_buffer; });
   }
+  nb::object values_before() const {
+    std::vector<u32> of_values(read_.last_values.size());  // 1 + the page
+    for (u64 i = 0; i < read_.tasks.size(); ++i) {
+      const u32 own = read_.tasks[i].last_value;
+      if (own != 0) of_values[own] = static_cast<u32>(i) + 1;
+    }
+    return each([&](const PageTask& task) -> u32 {
+      return task.value_before == 0 ? 0 : of_values[task.value_before];
+    });
+  }
   nb::object compressed() const {
     return each(
         [this](const PageTask& task) -> u8 { return stored_body(spec_, task).compressed ? 1 : 0; });
@@ -277,11 +287,13 @@ void bind_device(nb::module_& m) {
           "__init__",
           [](DevicePages* self, const Columns& columns, const nb::tuple& tables,
              const nb::sequence& buffers, u32 workers, bool verify_checksums,
-             bool is_compressed_is_wrong, bool for_polars, i64 page_bytes, i64 read_bytes) {
+             bool is_compressed_is_wrong, bool prefixes_reach_back, bool for_polars, i64 page_bytes,
+             i64 read_bytes) {
             ReadSpec spec = read_spec(columns, tables, buffers);
             spec.workers = std::clamp(workers, 1u, MAX_WORKERS);
             spec.verify_checksums = verify_checksums;
             spec.is_compressed_is_wrong = is_compressed_is_wrong;
+            spec.prefixes_reach_back = prefixes_reach_back;
             spec.for_polars = for_polars;
             spec.max_page_bytes = page_bytes;
             spec.max_read_bytes = read_bytes;
@@ -289,12 +301,15 @@ void bind_device(nb::module_& m) {
           },
           nb::arg("columns"), nb::arg("tables"), nb::arg("buffers"), nb::kw_only(),
           nb::arg("workers"), nb::arg("verify_checksums"), nb::arg("is_compressed_is_wrong"),
-          nb::arg("for_polars"), nb::arg("page_bytes"), nb::arg("read_bytes"))
+          nb::arg("prefixes_reach_back"), nb::arg("for_polars"), nb::arg("page_bytes"),
+          nb::arg("read_bytes"))
       .def_prop_ro("pages", &DevicePages::pages,
                    "Rows of dtype PAGE; a chunk's dictionary comes before its other pages.")
       .def_prop_ro("chunks", &DevicePages::chunks, "The chunk of each page, as u32.")
       .def_prop_ro("view_buffers", &DevicePages::view_buffers,
                    "Of each page the buffer of its column that views point into, as u32.")
+      .def_prop_ro("values_before", &DevicePages::values_before,
+                   "Of each page 1 + the page whose last value its first prefix may be of, as u32.")
       .def_prop_ro("compressed", &DevicePages::compressed, "Whether each page is, as u8.")
       .def("stage", &DevicePages::stage, nb::arg("to"), nb::arg("on_device"), nb::arg("out"))
       .def("fail", &DevicePages::fail, nb::arg("page"), nb::arg("stage"), nb::arg("word"))
