@@ -23,7 +23,6 @@ CORRUPT = {
     ("duckdb__duckdb/data/parquet-testing/invalid.parquet", "X1"): "STRING is UTF-8.",
     ("parquet-testing/invalid_utf8_dba.parquet", "X1"): "STRING is UTF-8.",
     ("parquet-testing/invalid_utf8_dlba.parquet", "X1"): "STRING is UTF-8.",
-    ("unknown-type.parquet", "unknown_col"): "UNKNOWN is always null; row 2 holds 30.",
     ("fuzz-5697144926502912.fuzz", "value"): "A chunk without ColumnChunk.meta_data has no pages.",
     ("malformed/num_values_exceeds_data.parquet", "id"): "Pages hold more rows than num_rows.",
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import struct
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -176,6 +177,18 @@ VALID = {
         Column("BYTE_ARRAY", [Page(strings(b"a", b""), 2)], element=TEXT),
         ["a", ""],
     ),
+    "a decimal of no bytes is 0": (
+        Column(
+            "BYTE_ARRAY",
+            [Page(strings(b"\x01", b""), 2)],
+            element={"converted_type": 5, "precision": 5, "scale": 1},
+        ),
+        [Decimal("0.1"), Decimal("0.0")],
+    ),
+    "nulls of fixed bytes without a length": (
+        Column("FIXED_LEN_BYTE_ARRAY", [Page(prefixed(repeated(0, 3, 1)), 3)], optional=True),
+        [None] * 3,
+    ),
     "bytes after the values": (Column("INT32", [Page(int32(1, 2) + b"more", 2)]), [1, 2]),
 }
 
@@ -280,13 +293,9 @@ WRONG = {
         "does not fit the column's type, at value 0",
         Column("INT64", [Page(struct.pack("<q", -1), 1)], element={"converted_type": 8}),
     ),
-    "a decimal of no bytes": (
-        "does not fit",
-        Column(
-            "BYTE_ARRAY",
-            [Page(strings(b""), 1)],
-            element={"converted_type": 5, "precision": 5, "scale": 1},
-        ),
+    "fixed bytes without a length": (
+        "the page ends before its values do",
+        Column("FIXED_LEN_BYTE_ARRAY", [Page(bytes(4000), 1)]),
     ),
     "a decimal of more than 128 bits": (
         "does not fit",

@@ -315,7 +315,6 @@ def test_fields_in_any_order() -> None:
         ([root(1), schema_element(b"a", type=i32(8))], "SchemaElement.type"),
         ([root(1), schema_element(b"a", repetition_type=None)], "SchemaElement.repetition_type"),
         ([root(1), schema_element(b"a", repetition_type=i32(3))], "SchemaElement.repetition_type"),
-        ([root(1), schema_element(b"a", type=i32(7))], "SchemaElement.type_length"),
         ([root(1), Struct({**schema_element(b"a"), 4: i32(7)})], "SchemaElement.name"),
         ([schema_element(b"schema")], "SchemaElement.num_children"),
     ],
@@ -331,6 +330,13 @@ def test_a_bad_logical_type_is_a_warning() -> None:
     assert metadata.leaves[0].logical_type is None
     assert metadata.leaves[0].converted_type == "INT_64"
     assert "DecimalType.precision" in metadata.warnings[0]
+
+
+def test_fixed_bytes_without_a_length_are_a_warning() -> None:
+    for fields in ({}, {"type_length": i32(0)}):
+        schema = [root(1), schema_element(b"a", type=i32(7), **fields)]
+        (warning,) = parse(file_meta_data(schema=schema, row_groups=ListOf(STRUCT, []))).warnings
+        assert warning.startswith("SchemaElement.type_length is missing or 0")
 
 
 def test_a_schema_500_levels_deep() -> None:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pyarrow as pa
 from pyarrow import types
 
-from pqlab.errors import CorruptError, UnsupportedError
+from pqlab.errors import UnsupportedError
 from pqlab.footer.schema import SchemaNode
 
 # Bytes of a PLAIN value; the length of FIXED_LEN_BYTE_ARRAY is the schema's, BYTE_ARRAY's varies.
@@ -31,6 +31,9 @@ _DECIMAL = {
 }
 
 _INT96 = {"ns": "INT96_NS", "us": "INT96_US"}
+# Of FIXED_LEN_BYTE_ARRAY whose length is not said: more than any page holds, so that the nulls of
+# such a column are read, and a value is an error.
+_NO_LENGTH = (1 << 31) - 1
 
 
 class Kind(NamedTuple):
@@ -41,19 +44,10 @@ class Kind(NamedTuple):
 
 
 def kind_of(leaf: SchemaNode, arrow: pa.DataType) -> Kind:
-    """The kind that makes a leaf's values the Arrow type's.
-
-    Raises `CorruptError` for a FIXED_LEN_BYTE_ARRAY without a length.
-    """
+    """The kind that makes a leaf's values the Arrow type's."""
     physical = leaf.physical_type or ""
     if physical == "FIXED_LEN_BYTE_ARRAY":
-        width = leaf.type_length
-        if width is None or width <= 0:
-            raise CorruptError(
-                "FIXED_LEN_BYTE_ARRAY needs a length",
-                column=leaf.column,
-                field="SchemaElement.type_length",
-            )
+        width = leaf.type_length or _NO_LENGTH
     elif physical in _WIDTHS:
         width = _WIDTHS[physical]
     else:

@@ -105,12 +105,6 @@ __global__ void check_booleans(PQ_STATES) {
 }
 PQ_EXPORT(check_booleans)
 
-__global__ void check_nothing(PQ_STATES) {
-  with_values(works, pages, count, errors, states,
-              [&](const PageWork&, PageState&) { return status_word(Status::NOT_NULL, 0); });
-}
-PQ_EXPORT(check_nothing)
-
 __global__ void read_indices(PQ_VALUES) {
   with_values(works, pages, count, errors, states, [&](const PageWork& work, PageState& state) {
     return list_indices(work, state, bytes, reinterpret_cast<u32*>(records + work.records));

@@ -64,7 +64,7 @@ def stride_of(kind: str, width: int) -> int:
 def steps_of(kind: str, width: int, encoding: int, *, dictionary: bool) -> Steps:
     """The steps of a page. `width`: bytes of a PLAIN value; `dictionary`: the page is one."""
     if kind == "NOTHING":
-        return Steps(() if dictionary else ("check_nothing",), None)
+        return Steps((), None)
     if dictionary or encoding == Encoding.PLAIN:
         return _plain(kind, width, dictionary=dictionary)
     number = _number(kind, width)

@@ -93,10 +93,10 @@ PQ_HD i64 signed_from_big_endian(const u8* value, u32 length) {
   return static_cast<i64>(word << unused) >> unused;
 }
 
-// The same of 1 byte and more; above 16, the rest must be the sign.
+// The same of any length: no bytes are 0; above 16, the rest must be the sign.
 PQ_HD bool decimal_from_bytes(const u8* value, u32 length, Int128& out) {
   out = {0, 0};
-  if (length == 0) return false;
+  if (length == 0) return true;
   bool fits = true;
   if (length > 16) {
     const u32 beyond = length - 16;

@@ -19,7 +19,6 @@ enum class Status : u8 {
   BLOCK = 10,            // compressed bytes that do not follow their format
   BLOCK_TOO_LONG = 11,   // decompressing gives more bytes than the page header says
   BLOCK_TOO_SHORT = 12,  // ... fewer
-  NOT_NULL = 13,         // a value in a column that is always null
   DELTA_HEADER = 14,     // block sizes or numbers that the format does not allow
   DELTA_WIDTH = 15,      // a mini-block wider than the type
   PREFIX = 16,           // a prefix longer than the value before

@@ -195,7 +195,7 @@ void store(const Element& element, i64 parent, NarrowTable<SCHEMA_COLUMNS>& tabl
 }
 
 // A leaf has a type and no children; a group has children, or is an empty group without a type.
-void check_element(const FooterReader& in, const Element& element, bool is_root) {
+void check_element(FooterReader& in, const Element& element, bool is_root) {
   const StructSpec& owner = spec::SCHEMA_ELEMENT;
   const auto corrupt = [&](i32 id, const char* message) {
     in.corrupt(owner, id, message, element.start);
@@ -210,7 +210,8 @@ void check_element(const FooterReader& in, const Element& element, bool is_root)
   }
   if (is_leaf && element.type == FIXED_LEN_BYTE_ARRAY &&
       (!(element.present & HAS_TYPE_LENGTH) || element.type_length == 0)) {
-    corrupt(2, "FIXED_LEN_BYTE_ARRAY without a length");
+    in.warn(field_name(owner, 2), "is missing or 0: only nulls can be read of such a column",
+            element.start);
   }
   if (!is_root && (element.repetition_type < 0 || element.repetition_type > 2)) {
     corrupt(3, "is neither REQUIRED, OPTIONAL nor REPEATED");

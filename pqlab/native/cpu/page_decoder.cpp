@@ -353,10 +353,7 @@ void PageDecoder::decode_byte_streams(const PageTask& task, const Body& body, u6
 
 void PageDecoder::decode_values(const PageTask& task, const Body& body, u64 count, u8* out) {
   const ValueType type = column(task).type;
-  if (type.kind == Kind::NOTHING) {
-    if (count != 0) check(status_word(Status::NOT_NULL, 0), type);
-    return;
-  }
+  if (type.kind == Kind::NOTHING) return;  // what should not be there is not looked at
   switch (static_cast<Encoding>(task.page.encoding)) {
     case Encoding::PLAIN: {
       ViewBuffer* kept = view_buffer(task);

@@ -21,7 +21,6 @@ inline const char* describe(Status status) {
     case Status::BLOCK: return "the compressed bytes do not follow their format";
     case Status::BLOCK_TOO_LONG: return "decompresses to more bytes than the page header says";
     case Status::BLOCK_TOO_SHORT: return "decompresses to fewer bytes than the page header says";
-    case Status::NOT_NULL: return "a column of type UNKNOWN, which is always null, holds a value";
     case Status::DELTA_HEADER:
       return "a delta header has a number or a block size that the format does not allow";
     case Status::DELTA_WIDTH: return "a mini-block of deltas is wider than its type";
