@@ -1,21 +1,25 @@
 """Reading: pqlab against polars, pyarrow and duckdb, in three states of memory.
 
-    python -m benchmarks.decode [--only ROW]... [--quick]
+    python -m benchmarks.decode [--only ROW]... [--quick] [--minutes N]
 
-Writes its section of `RESULTS.md`; with `--only` or `--quick` (files of a tenth, few rounds) it
-prints instead. Rows are those of `benchmarks/decode_rows.py`. The files are written first, once,
-to build/benchmarks; the real one is found through PQLAB_DATA. Twelve minutes.
+Writes its section of `RESULTS.md`, anew after every row; with `--only` or `--quick` (files of a
+tenth, few rounds) it prints instead. Rows are those of `benchmarks/decode_rows.py`. The files are
+written first, once, to build/benchmarks; the real one is found through PQLAB_DATA. What fails is
+named beside what was measured, and what does not begin within the time (12 minutes, the writing of
+files left out) is not measured.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import random
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from benchmarks import decode_report
@@ -27,6 +31,8 @@ from benchmarks.timing import Sample, Series
 
 COMMAND = "python -m benchmarks.decode"
 ROUNDS = 7
+MINUTES = 12.0
+QUICK = 1.4  # times the fastest peer in fresh memory: slower ones are not called first
 
 _KEEP, _RELEASE = (
     {
@@ -53,54 +59,92 @@ ENVIRONMENTS: dict[Regime, dict[str, str]] = {
 }
 
 
-def _worker(what: str, row: Row, regime: Regime, *options: str, quick: bool) -> Any:
-    command = [sys.executable, "-m", "benchmarks.decode_worker", what, row.name, *options]
-    if quick:
-        command.append("--quick")
-    environment = {**os.environ, **ENVIRONMENTS[regime]}
-    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True)
-    return json.loads(done.stdout)
+class Measurement:
+    """Runs workers until `deadline` (of `time.monotonic`), where the one that runs is ended."""
+
+    def __init__(self, deadline: float, *, quick: bool) -> None:
+        self.deadline = deadline
+        self.quick = quick
+        self.rounds = 3 if quick else ROUNDS
+
+    def of(self, row: Row) -> Result:
+        """All that is told of a row, or what could be found of it."""
+        result = Result(row)
+        try:
+            self._fill(result)
+        except subprocess.TimeoutExpired:
+            result.failure = "the time was over"
+        except (subprocess.CalledProcessError, OSError, ValueError, KeyError) as error:
+            result.failure = str(error)
+        return result
+
+    def _fill(self, result: Result) -> None:
+        row = result.row
+        ways = {"pqlab": ""}
+        for regime in row.bars:
+            if regime == "first":
+                result.series[regime] = self._first_calls(row, ways)
+                continue
+            options = ["--rounds", str(self.rounds)]
+            # Results are compared once: the second process runs the same code on the same file.
+            options += ["--release", "--compared"] if regime == "fresh" else []
+            found = self._worker("series", row, regime, *options)
+            samples = {
+                side: [Sample(**sample) for sample in taken]
+                for side, taken in found["samples"].items()
+            }
+            result.series[regime] = Series(samples, tuple(found["spin"]))
+            result.tried[regime] = {peer: tuple(best) for peer, best in found["tried"].items()}
+            result.floors[regime] = found["floor"]
+            # The first call is measured of those that are quick in fresh memory.
+            times = result.times(regime)
+            most_ms = QUICK * times[result.fastest_peer(regime)]
+            ways = {"pqlab": ""} | {
+                peer: way
+                for peer, (_, way) in result.tried[regime].items()
+                if times.get(peer, math.inf) <= most_ms
+            }
+        if not row.sums:
+            for side, way in ways.items():
+                options = ["--side", side, "--way", way]
+                result.peaks[side] = self._worker("peak", row, "first", *options)
+
+    def _first_calls(self, row: Row, ways: dict[str, str]) -> Series:
+        rng = random.Random(0)
+        samples: dict[str, list[Sample]] = {side: [] for side in ways}
+        for number in range(self.rounds + 1):  # the first round warms the page cache
+            for side in rng.sample(list(ways), len(ways)):
+                options = ("--side", side, "--way", ways[side])
+                sample = Sample(**self._worker("first", row, "first", *options))
+                if number > 0:
+                    samples[side].append(sample)
+        return Series(samples, (0.0, 0.0))
+
+    def _worker(self, what: str, row: Row, regime: Regime, *options: str) -> Any:
+        command = [sys.executable, "-m", "benchmarks.decode_worker", what, row.name, *options]
+        if self.quick:
+            command.append("--quick")
+        done = subprocess.run(
+            command,
+            env={**os.environ, **ENVIRONMENTS[regime]},
+            stdout=subprocess.PIPE,
+            check=True,
+            timeout=max(0.1, self.deadline - time.monotonic()),
+        )
+        return json.loads(done.stdout)
 
 
-def _first_calls(row: Row, ways: dict[str, str], rounds: int, *, quick: bool) -> Series:
-    rng = random.Random(0)
-    samples: dict[str, list[Sample]] = {side: [] for side in ways}
-    for number in range(rounds + 1):  # the first round warms the page cache
-        for side in rng.sample(list(ways), len(ways)):
-            options = ("--side", side, "--way", ways[side])
-            sample = Sample(**_worker("first", row, "first", *options, quick=quick))
-            if number > 0:
-                samples[side].append(sample)
-    return Series(samples, (0.0, 0.0))
-
-
-def measure(row: Row, *, quick: bool = False) -> Result:
-    """All that is told of a row."""
-    path = path_of(row.file, quick=quick)
-    rounds = 3 if quick else ROUNDS
-    result = Result(row, path.stat().st_size)
-    ways = {"pqlab": ""}
-    for regime in row.bars:
-        if regime == "first":
-            result.series[regime] = _first_calls(row, ways, rounds, quick=quick)
-            continue
-        options = ("--rounds", str(rounds), *(("--release",) if regime == "fresh" else ()))
-        found = _worker("series", row, regime, *options, quick=quick)
-        samples = {
-            side: [Sample(**sample) for sample in taken] for side, taken in found["samples"].items()
-        }
-        result.series[regime] = Series(samples, tuple(found["spin"]))
-        result.tried[regime] = {peer: tuple(best) for peer, best in found["tried"].items()}
-        result.floors[regime] = found["floor"]
-        # The first call is measured of those that are quick in fresh memory.
-        ways = {"pqlab": ""} | {
-            peer: way for peer, (_, way) in result.tried[regime].items() if peer in samples
-        }
-    if not row.sums:
-        for side, way in ways.items():
-            options = ("--side", side, "--way", way)
-            result.peaks[side] = _worker("peak", row, "first", *options, quick=quick)
-    return result
+def written_files(rows: Sequence[Row], *, quick: bool) -> list[Row]:
+    """The rows whose files are there, written if they were not."""
+    there = []
+    for row in rows:
+        try:
+            path_of(row.file, quick=quick)
+        except (OSError, subprocess.CalledProcessError) as error:
+            print(f"{row.name} is left out: {error}", flush=True)
+        else:
+            there.append(row)
+    return there
 
 
 def main() -> None:
@@ -108,22 +152,25 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", action="append", choices=[row.name for row in ROWS])
     parser.add_argument("--quick", action="store_true", help="files of a tenth, few rounds")
+    parser.add_argument("--minutes", type=float, default=MINUTES, help="for all of it")
     arguments = parser.parse_args()
     rows = [row for row in ROWS if arguments.only is None or row.name in arguments.only]
-    results = []
+    rows = written_files(rows, quick=arguments.quick)
+    publishes = arguments.only is None and not arguments.quick
     start = time.monotonic()
-    for row in rows:
-        try:
-            results.append(measure(row, quick=arguments.quick))
-        except FileNotFoundError as error:
-            print(f"{row.name} is left out: {error}")
-            continue
-        print(f"{time.monotonic() - start:4.0f} s  {decode_report.line(results[-1])}", flush=True)
-    body = decode_report.body(results)
-    if arguments.only is None and not arguments.quick:
-        print(write_section("Reading", COMMAND, body))
+    measurement = Measurement(start + 60 * arguments.minutes, quick=arguments.quick)
+    results: dict[str, Result] = {}
+    for row in sorted(rows, key=lambda row: row.is_rare):  # those that matter first
+        results[row.name] = measurement.of(row)
+        print(f"{time.monotonic() - start:4.0f} s  {decode_report.line(results[row.name])}")
+        sys.stdout.flush()
+        if publishes:
+            in_order = [results[row.name] for row in rows if row.name in results]
+            section = write_section("Reading", COMMAND, decode_report.body(in_order))
+    if publishes:
+        print(section)
     else:
-        print(f"\n{body}")
+        print(f"\n{decode_report.body(list(results.values()))}")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ library is imported when it is asked for, so that a new process has only what it
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,10 @@ PEERS = ("polars", "pyarrow", "duckdb")
 
 # What a first call would import behind the clock.
 _MODULES = {
-    "pqlab": ("pqlab.file_selection", "pqlab.dataset", "pqlab.cpu.engine", "pqlab.assemble.arrow"),
+    "pqlab": (
+        *("pqlab.file_selection", "pqlab.dataset", "pqlab.cpu.engine", "pqlab.assemble.arrow"),
+        *("pqlab.stream.units", "pqlab.stream.iterator", "pqlab.io.memory"),
+    ),
     "polars": ("polars",),
     "pyarrow": ("pyarrow.parquet", "pyarrow.dataset", "pyarrow.compute"),
     "duckdb": ("duckdb", "polars", "pyarrow"),
@@ -36,6 +39,23 @@ def ways(side: str, row: Row, path: Path) -> Ways:
         importlib.import_module(module)
     make = (_SUMS if row.sums else _READS)[side]
     return make(str(path), None if row.columns is None else list(row.columns))
+
+
+def kept_metadata(row: Row, path: Path, peers: Iterable[str]) -> Ways:
+    """Reads that are given the file's metadata, of pqlab and of the peers that can keep it."""
+    import pqlab
+
+    columns = None if row.columns is None else list(row.columns)
+    file = pqlab.open(path, cache=None)
+    made: dict[str, Callable[[], Any]] = {"pqlab, metadata kept": lambda: file.read(columns)}
+    if "pyarrow" in peers:
+        import pyarrow.parquet as pq
+
+        metadata = pq.read_metadata(path)
+        made["pyarrow, metadata kept"] = lambda: pq.ParquetFile(
+            path, metadata=metadata, pre_buffer=True
+        ).read(columns)
+    return made
 
 
 def _pqlab(path: str, columns: list[str] | None) -> Ways:

@@ -1,11 +1,11 @@
 """What `benchmarks.decode` runs in processes of its own; each prints JSON.
 
-    python -m benchmarks.decode_worker series ROW [--rounds N] [--release] [--quick]
+    python -m benchmarks.decode_worker series ROW [--rounds N] [--release] [--compared] [--quick]
     python -m benchmarks.decode_worker first ROW --side SIDE --way WAY [--quick]
     python -m benchmarks.decode_worker peak ROW --side SIDE --way WAY [--quick]
 
 The allocators' settings are the environment's; `benchmarks.decode` sets it. `--release`: pqlab's
-pool is emptied before each run.
+pool is emptied before each run. `--compared`: results were compared before.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import argparse
 import ctypes
 import gc
 import json
+import mmap
 import os
 import time
 from collections.abc import Callable
@@ -25,62 +26,83 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.decode_files import path_of
 from benchmarks.decode_rows import ROWS, Row
-from benchmarks.decode_sides import PEERS, as_arrow, check_equal, ways
+from benchmarks.decode_sides import PEERS, Ways, as_arrow, check_equal, kept_metadata, ways
 from benchmarks.timing import ROUNDS, interleave, run
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-TRIES = 3  # of each way, before the fastest is taken
+TRIES = 3  # of each way that may be the fastest of its side
+CLOSE = 1.3  # a way that takes so many times as long as another, tried once, is not
 SLOW = 2.0  # a peer that takes so many times as long as the fastest is tried, not measured
 TRACED = "pqlab, traced"
 
 
-def series(row: Row, path: Path, rounds: int, *, release: bool, quick: bool) -> dict[str, Any]:
+def series(
+    row: Row, path: Path, rounds: int, *, release: bool, compared: bool, quick: bool
+) -> dict[str, Any]:
     """Compare results, find each peer's fastest way, measure."""
     import pqlab
 
     ours = next(iter(ways("pqlab", row, path).values()))
-    result = ours()
-    tried: dict[str, tuple[float, str]] = {}
-    works: dict[str, Callable[[], object]] = {}
-    for peer in PEERS:
-        ways_of_peer = ways(peer, row, path)
-        check_equal(result, next(iter(ways_of_peer.values()))(), peer)
-        times = {
-            name: min(run(way).wall_ms for _ in range(TRIES)) for name, way in ways_of_peer.items()
-        }
-        fastest = min(times, key=times.__getitem__)
-        tried[peer] = times[fastest], fastest
-        works[peer] = ways_of_peer[fastest]
+    result = None if compared else ours()
+    works = {peer: ways(peer, row, path) for peer in PEERS}
+    for peer, ways_of_peer in works.items():
+        theirs = next(iter(ways_of_peer.values()))()  # warms the peer up, too
+        if result is not None:
+            check_equal(result, theirs, peer)
+        del theirs
     del result
-    least = min(taken for taken, _ in tried.values())
+    once = {
+        peer: {name: run(way).wall_ms for name, way in ways_of_peer.items()}
+        for peer, ways_of_peer in works.items()
+    }
+    most = SLOW * min(min(times.values()) for times in once.values())
+    tried = {peer: fastest_of(works[peer], times, most) for peer, times in once.items()}
     measured: dict[str, Callable[[], object]] = {
         "pqlab": ours,
-        **{peer: works[peer] for peer in PEERS if tried[peer][0] <= SLOW * least},
+        **{peer: works[peer][way] for peer, (ms, way) in tried.items() if ms <= most},
     }
     if not row.sums:
         measured[TRACED] = lambda: _traced(row, path)
+        measured |= kept_metadata(row, path, {"pyarrow"} & measured.keys())
 
     def before_each() -> None:
         gc.collect()
         if release:
             pqlab.memory(release=True)
 
-    found = interleave(measured, rounds=rounds, tries=1 if quick else 3, before_each=before_each)
+    found = interleave(measured, rounds=rounds, tries=1 if quick else 2, before_each=before_each)
     return {
         "samples": {name: [asdict(s) for s in samples] for name, samples in found.samples.items()},
         "spin": found.spin,
         "tried": tried,
-        "floor": None if row.sums else floor(row, path),
+        "floor": floor(row, path),
     }
+
+
+def fastest_of(works: Ways, once: dict[str, float], most: float) -> tuple[float, str]:
+    """The least time in ms of a peer's fastest way, and its name.
+
+    `once`: what each way took once; those that took no more than `most` are tried again.
+    """
+    again = [name for name, taken in once.items() if taken <= min(most, CLOSE * min(once.values()))]
+    times = once | {
+        name: min(once[name], *(run(works[name]).wall_ms for _ in range(TRIES - 1)))
+        for name in again
+    }
+    return min((taken, name) for name, taken in times.items())
 
 
 def _traced(row: Row, path: Path) -> Any:
     import pqlab
 
     trace = pqlab.Trace()
-    return trace, pqlab.open(path, cache=None).read(_columns(row), trace=trace)
+    file = pqlab.open(path, cache=None)
+    if not row.sums:
+        return trace, file.read(_columns(row), trace=trace)
+    with file.iter_row_groups(_columns(row), trace=trace) as frames:
+        return trace, [frame.sum() for frame in frames]
 
 
 def _columns(row: Row) -> list[str] | None:
@@ -90,17 +112,23 @@ def _columns(row: Row) -> list[str] | None:
 def floor(row: Row, path: Path) -> dict[str, Any]:
     """What no reader can be faster than, in ms: writing the output, and decompressing alone.
 
-    Memory is written by all cores at once, at memcpy's speed, from a source that stays in a cache.
-    Decompression is what the trace says of it, over the number of workers.
+    Memory is written by all cores at once, at memcpy's speed, from a source that stays in a cache;
+    sums write none. Decompression is what the trace says of it, over the number of workers.
     """
     import polars as pl
 
     import pqlab
 
-    path_read = pqlab.open(path, cache=None)
-    size = sum(_output_bytes(column) for column in path_read.select(_columns(row)).to_arrow())
     workers = len(os.sched_getaffinity(0))
-    writes = [_write(size // workers, workers) for _ in range(5)]
+    size, writes = 0, [0.0]
+    if not row.sums:
+        table = pqlab.open(path, cache=None).select(_columns(row)).to_arrow()
+        size = sum(_output_bytes(column) for column in table)
+        del table
+        writes = [
+            median(_write(size // workers, workers, huge=huge) for _ in range(5))
+            for huge in (False, True)
+        ]
     stages: list[dict[str, float]] = []
     for _ in range(3):
         trace, _frame = _traced(row, path)
@@ -109,7 +137,7 @@ def floor(row: Row, path: Path) -> dict[str, Any]:
     middle = sorted(stages, key=lambda found: sum(found.values()))[1]
     return {
         "output_bytes": size,
-        "write_ms": median(writes),
+        "write_ms": min(writes),
         "decompress_ms": middle.get("decompress", 0.0) / workers,
         "stages_ms": middle,
     }
@@ -135,30 +163,43 @@ def _array_bytes(array: pa.Array) -> int:
     return int(sum(buffer.size for buffer in array.buffers() if buffer is not None))
 
 
-def _write(size: int, workers: int) -> float:
-    """Wall time in ms of writing so many bytes per worker, into memory as the allocator gives it.
+def _write(size: int, workers: int, *, huge: bool) -> float:
+    """Wall time in ms of writing so many bytes per worker, into memory as a reader would get it.
 
-    It comes from the C library, as a reader's would, and is given back afterwards.
+    It comes from the C library, or `huge`: from the kernel in huge pages. It is given back.
     """
     libc = ctypes.CDLL(None)
     libc.malloc.restype, libc.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
     libc.free.restype, libc.free.argtypes = None, [ctypes.c_void_p]
     step = 1 << 20
     source = bytes(step)
-    outputs = [libc.malloc(size + step) for _ in range(workers)]
 
     def fill(output: int) -> None:
         for start in range(0, size, step):
             ctypes.memmove(output + start, source, min(step, size - start))
 
-    with ThreadPoolExecutor(workers) as pool:
-        list(pool.map(lambda _: time.sleep(0.001), range(workers)))
-        start_ns = time.perf_counter_ns()
-        list(pool.map(fill, outputs))
-        taken = (time.perf_counter_ns() - start_ns) / 1e6
-    for output in outputs:
-        libc.free(output)
-    return taken
+    def taken(outputs: list[int]) -> float:
+        with ThreadPoolExecutor(workers) as pool:
+            list(pool.map(lambda _: time.sleep(0.001), range(workers)))
+            start_ns = time.perf_counter_ns()
+            list(pool.map(fill, outputs))
+            return (time.perf_counter_ns() - start_ns) / 1e6
+
+    if not huge:
+        outputs = [libc.malloc(size + step) for _ in range(workers)]
+        found = taken(outputs)
+        for output in outputs:
+            libc.free(output)
+        return found
+    maps = [mmap.mmap(-1, size + step, flags=mmap.MAP_PRIVATE) for _ in range(workers)]
+    for each in maps:
+        each.madvise(mmap.MADV_HUGEPAGE)
+    views = [ctypes.c_char.from_buffer(each) for each in maps]
+    found = taken([ctypes.addressof(view) for view in views])
+    del views
+    for each in maps:
+        each.close()
+    return found
 
 
 def first(row: Row, path: Path, side: str, way: str) -> dict[str, Any]:
@@ -167,13 +208,17 @@ def first(row: Row, path: Path, side: str, way: str) -> dict[str, Any]:
 
 
 def peak(row: Row, path: Path, side: str, way: str) -> dict[str, int]:
-    """How far resident memory rises in the first call, and what the frame takes, in bytes."""
+    """How far resident memory rises in the first call; what the frame takes; what is fetched."""
+    import pqlab
+
+    fetched = pqlab.open(path, cache=None).select(_columns(row)).plan().wanted_bytes
     work = ways(side, row, path)[way]
     before = _status("VmRSS")
     Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # the high-water mark
     result = work()
     rise = _status("VmHWM") - before
-    return {"rise": rise, "frame": as_arrow(result).get_total_buffer_size()}
+    frame_bytes = as_arrow(result).get_total_buffer_size()
+    return {"rise": rise, "frame": frame_bytes, "fetched": fetched}
 
 
 def _status(name: str) -> int:
@@ -192,13 +237,21 @@ def main() -> None:
     parser.add_argument("--way", default="")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--release", action="store_true")
+    parser.add_argument("--compared", action="store_true")
     parser.add_argument("--quick", action="store_true")
     arguments = parser.parse_args()
     row = next(row for row in ROWS if row.name == arguments.row)
     path = path_of(row.file, quick=arguments.quick)
     made: Any
     if arguments.what == "series":
-        made = series(row, path, arguments.rounds, release=arguments.release, quick=arguments.quick)
+        made = series(
+            row,
+            path,
+            arguments.rounds,
+            release=arguments.release,
+            compared=arguments.compared,
+            quick=arguments.quick,
+        )
     else:
         made = {"first": first, "peak": peak}[arguments.what](
             row, path, arguments.side, arguments.way
