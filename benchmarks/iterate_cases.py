@@ -27,7 +27,7 @@ Consumer = Callable[[Iterator[pl.DataFrame]], None]
 class Distant(FileSource):
     """A file whose every request takes 20 ms before its first byte comes."""
 
-    policy = IOPolicy(gap_bytes=1 << 20, concurrency=32)
+    policy = IOPolicy.measured(LATENCY_S, 500e6)
 
     def native_file(self) -> None:
         """None: native code does not read it by itself."""

@@ -75,7 +75,7 @@ class IOPolicy:
     @classmethod
     def local(cls) -> Self:
         """For files on a local disk, where a request costs microseconds."""
-        return cls(basis="local")
+        return cls(first_window=0, basis="local")
 
     @classmethod
     def remote(cls) -> Self:
@@ -107,6 +107,7 @@ class IOPolicy:
 
 
 _LEAST = {
+    "first_window": 0,
     "gap_bytes": 0,
     "overread_share": 0,
     "footer_guess_bytes": 8,

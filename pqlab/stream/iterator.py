@@ -122,5 +122,6 @@ class Frames(Iterator[Frame]):
         except BaseException as error:
             self._pipeline.close(error)
             raise
+        self._pipeline.handed_out()
         self._spans = part.spans()[::-1]
         return True

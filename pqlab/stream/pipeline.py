@@ -11,7 +11,8 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 from pqlab.cpu.engine import Team
@@ -71,10 +72,14 @@ class Pipeline:
         self._files: dict[int, FileParts] = {}
         self._pending: dict[int, _Pending] = {}  # by the part's number
         self._numbered = 0  # parts that were taken from `parts`
+        self._newest_file = -1  # of the last of them
         self._next = [0] * len(lanes)  # of each lane, the part that is begun next
         self._asked = 0  # the part that the consumer asks for, or will
         self._held_bytes = 0.0
-        self._before: tuple[int, int] | None = None  # when it asked last, busy_ns then
+        self._before: tuple[int, int] | None = None  # when it got what it asked for, busy_ns then
+        self._first: tuple[int, list[Asked], FileParts] | None = None  # when it asked first
+        self._latencies_ns = [0] * len(lanes)
+        self._to_record: Callable[[], None] | None = None
         self._alone: deque[Part] = deque()  # row groups of a part that failed, one by one
         self.closed = False
 
@@ -115,6 +120,7 @@ class Pipeline:
         if self._alone:
             return self._read_alone(self._alone.popleft())
         asked_ns = time.perf_counter_ns()
+        self._adapt_to_first(asked_ns)
         number = self._asked
         pending = self._take(number)
         if pending is None:
@@ -139,7 +145,8 @@ class Pipeline:
             self._alone.extend(pending.part.one_by_one())
             return self._read_alone(self._alone.popleft())
         del self._pending[number]
-        self._forget_file(pending.part.file)
+        if len(self._files) > 1:
+            self._forget_files()
         self._asked += 1
         # What the consumer now holds still takes its memory until it asks again.
         self._held_bytes -= self._bytes(pending.part) * (1 - 1 / self._cost)
@@ -207,60 +214,99 @@ class Pipeline:
                     self._record_window(lane, file)
             self._pending[self._numbered] = _Pending(part, file, [None] * len(self._lanes))
             self._numbered += 1
+            self._newest_file = part.file
         return self._pending[number]
 
-    def _forget_file(self, file: int) -> None:
-        if all(pending.part.file != file for pending in self._pending.values()):
+    def _forget_files(self) -> None:
+        """Those of which all was handed out; of the last that was begun there may be more."""
+        needed = {self._newest_file, *(pending.part.file for pending in self._pending.values())}
+        for file in self._files.keys() - needed:
             self._files.pop(file).ended()
 
     def _bytes(self, part: Part) -> float:
         return part.decoded_bytes * self._cost
 
     def _note(self, asked_ns: int, found: list[Prefetch], pending: _Pending) -> None:
-        """Let the windows follow what the consumer found, and record it."""
+        """Let the windows follow what the consumer found; it is recorded with `handed_out`."""
         now_ns = time.perf_counter_ns()
-        stalls, last = self._stalls(asked_ns, now_ns, pending.units)
+        lateness = [
+            0 if unit is None else max(min(unit.done_ns, now_ns) - asked_ns, 0)
+            for unit in pending.units
+        ]
         if self._adaptive:
-            self._adapt(now_ns, found, stalls, pending)
-        recording = pending.file.recording
-        if recording is None:
+            self._adapt(asked_ns, now_ns, found, lateness, pending)
+        if pending.file.recording is None:
             return
-        row_groups = [segment.row_group for segment in pending.part.segments]
-        worst = Prefetch.READY if last is None else found[last]
-        leaves = () if last is None else pending.file.lanes[last]
-        leaf = leaves[0] if worst is not Prefetch.READY and leaves else -1
-        recording.asked(asked_ns, worst, row_groups=row_groups, leaf=leaf)
+        last = max(range(len(lateness)), key=lateness.__getitem__, default=0)
+        is_miss = bool(lateness) and lateness[last] > 0 and found[last] is not Prefetch.READY
+        self._to_record = partial(
+            pending.file.recording.asked,
+            asked_ns,
+            found[last] if is_miss else Prefetch.READY,
+            row_groups=[segment.row_group for segment in pending.part.segments],
+            leaf=pending.file.lanes[last][0] if is_miss else -1,
+        )
 
-    @staticmethod
-    def _stalls(
-        asked_ns: int, now_ns: int, units: Sequence[Unit | None]
-    ) -> tuple[list[int], int | None]:
-        """How long each lane kept the consumer waiting beyond those before, and which came last."""
-        done_ns = [0 if unit is None else min(unit.done_ns, now_ns) for unit in units]
-        stalls, reached, last = [0] * len(units), asked_ns, None
-        for lane in sorted(range(len(units)), key=done_ns.__getitem__):
-            if done_ns[lane] > reached:
-                stalls[lane], reached, last = done_ns[lane] - reached, done_ns[lane], lane
-        return stalls, last
+    def handed_out(self) -> None:
+        """What the consumer asked for is assembled: its wait ends, and is recorded."""
+        if self._to_record is not None:
+            self._to_record()
+            self._to_record = None
 
     def _adapt(
         self,
+        asked_ns: int,
         now_ns: int,
         found: list[Prefetch],
-        stalls: list[int],
+        lateness: list[int],
         pending: _Pending,
     ) -> None:
         threads, busy_ns = _native.pool_usage()
         before, self._before = self._before, (now_ns, busy_ns)
-        if before is None:
-            return  # nothing could be ready when the consumer asked first
-        since_ns = max(now_ns - before[0], 1)
+        since_ns = now_ns - (asked_ns if before is None else before[0])
         workers = max(min(threads, self._team.workers), 1)
-        busy = (busy_ns - before[1]) / (since_ns * workers)
-        for lane, window in enumerate(self._windows):
-            ahead = self._ready_ahead(lane)
-            asked = Asked(found[lane], stalls[lane], since_ns, ahead, busy)
-            self._set_window(lane, after(window, asked), pending.file)
+        busy = 0.0 if before is None else (busy_ns - before[1]) / max(since_ns * workers, 1)
+        own_ns = since_ns - max(lateness)
+        asked = [
+            Asked(
+                found[lane],
+                lateness[lane],
+                since_ns,
+                own_ns,
+                self._ready_ahead(lane),
+                busy,
+                self._latency_ns(lane, pending),
+            )
+            for lane in range(len(self._windows))
+        ]
+        if before is None and any(each.latency_ns for each in asked):
+            self._first = (asked_ns, asked, pending.file)
+        else:
+            self._follow(asked, pending.file)
+
+    def _adapt_to_first(self, asked_ns: int) -> None:
+        """What the consumer takes for itself shows when it asks for the second time."""
+        if self._first is not None:
+            first_ns, asked, file = self._first
+            self._first = None
+            since_ns = asked_ns - first_ns
+            own_ns = since_ns - max(each.stall_ns for each in asked)
+            self._follow([replace(each, since_ns=since_ns, own_ns=own_ns) for each in asked], file)
+
+    def _follow(self, asked: Sequence[Asked], file: FileParts) -> None:
+        for lane, each in enumerate(asked):
+            self._set_window(lane, after(self._windows[lane], each), file)
+
+    def _latency_ns(self, lane: int, pending: _Pending) -> int:
+        """The shortest that a unit of the lane took to be fetched; 0: native code fetches.
+
+        Others that are in flight make a unit take longer, which is not to have more in flight.
+        """
+        unit = pending.units[lane]
+        if unit is not None and unit.fetch_ns:
+            least = self._latencies_ns[lane]
+            self._latencies_ns[lane] = min(least, unit.fetch_ns) if least else unit.fetch_ns
+        return self._latencies_ns[lane]
 
     def _ready_ahead(self, lane: int) -> int:
         ahead = 0

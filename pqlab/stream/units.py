@@ -39,6 +39,10 @@ class Unit:
         self._cancelled = False
         self._reading: Reading | None = None
         self._failed_ns = 0
+        self._begun_ns = time.perf_counter_ns()
+        self.fetch_ns = (
+            0  # what a thread took for its bytes, and until it had the time; 0: none did
+        )
         self._future: Future[None] | None = None
         if executor is None:
             self._reading = begin()
@@ -105,6 +109,7 @@ class Unit:
         except BaseException:
             self._failed_ns = time.perf_counter_ns()
             raise
+        self.fetch_ns = time.perf_counter_ns() - self._begun_ns
         with self._lock:
             self._reading = reading
         self._cancel_late(reading)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pqlab.trace import Prefetch, WindowReason
 
 LARGEST = 64  # units
+SLACK = 6  # units: what bridges a consumer's pauses, which nothing tells of before the first
 
 _BUSY = 0.85  # of the workers' time: with less to spare, more in flight would only wait
 _NOTICEABLE = 0.03  # of the time between two asks: a shorter stall is not worth a larger window
@@ -22,16 +23,25 @@ _MEMORY = 0.97  # an ask ago counts so much: bursts and the time between them ar
 class Asked:
     """What the consumer found when it asked for a unit. Times in ns.
 
-    `since_ns`: from its ask before until it had this unit. `ready_ahead`: units behind this one
+    `since_ns`: from its ask before until it had this unit, and those of other columns; `own_ns` of
+    that it did something else. `ready_ahead`: units behind this one
     that were ready, too. `busy`: the share of the workers' time, since the ask before, in which
-    they had something to do.
+    they had something to do. `latency_ns`: from when it was begun until it was there, if that is
+    the source's time and not the workers'; else 0.
     """
 
     prefetch: Prefetch
     stall_ns: int
     since_ns: int
+    own_ns: int
     ready_ahead: int
     busy: float
+    latency_ns: int = 0
+
+    @property
+    def missing(self) -> int:
+        """Asks of such a consumer that go by while a unit is awaited from the source."""
+        return -(-self.latency_ns // max(self.own_ns, 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,15 +99,19 @@ def short_of_memory(window: Window, size: int) -> Window:
 
 
 def _after_miss(seen: Window, asked: Asked) -> Window:
+    is_short = asked.stall_ns <= _NOTICEABLE * asked.since_ns
+    if not is_short and seen.size < max(SLACK, min(asked.missing, LARGEST)):
+        # Workers that are busy do no more for it; but when the consumer pauses, they go on.
+        size = max(min(max(2 * seen.size, 1), SLACK), min(asked.missing, LARGEST))
+        return _resized(seen, size, WindowReason[asked.prefetch.name])
     if seen.asks < seen.size:
         return seen
     if seen.tried_ns is not None and seen.mean_stall_ns > _IMPROVED * seen.tried_ns:
         if seen.asks < 8 + 2 * seen.size:
             return seen
-        smaller = _resized(seen, seen.size // 2, WindowReason.NO_GAIN)
+        smaller = _resized(seen, max(seen.size // 2, SLACK), WindowReason.NO_GAIN)
         return replace(smaller, wait=max(2 * seen.wait, _PATIENCE * seen.size))
     is_busy = seen.busy_ns > _BUSY * seen.elapsed_ns
-    is_short = asked.stall_ns <= _NOTICEABLE * asked.since_ns
     if is_busy or is_short or seen.asks < seen.wait or seen.size >= LARGEST:
         return seen
     larger = _resized(seen, min(2 * seen.size, LARGEST), WindowReason[asked.prefetch.name])
