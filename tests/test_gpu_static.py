@@ -17,12 +17,15 @@ ARCHITECTURES = (75, 80, 89, 90, 100, 120)
 # Most registers of a thread on any architecture, and bytes of shared memory of a block. Multiples
 # of 8 are taken anyway; at 64 an SM of 65,536 registers is half full of warps.
 BOUNDS = {
+    "walk_headers": (104, 2_048), "read_headers": (64, 0),
     "decompress_": (56, 0), "read_levels": (80, 0), "read_nested_levels": (80, 0),
     "check_": (32, 0), "read_indices": (72, 0), "read_booleans": (64, 0),
     "read_strings": (136, 8_704), "read_lengths": (80, 0), "read_prefixes": (96, 0),
     "read_deltas_": (72, 0), "read_alp_": (88, 0), "join_": (64, 0), "emit_": (64, 0),
     "count_": (40, 0), "mark_": (32, 0), "fill_": (40, 0),
 }  # fmt: skip
+# Bytes of stack: of Thrift values that are skipped, what is open around them.
+STACK = {"walk_headers": 1_024, "read_headers": 1_024}
 
 _KERNEL = re.compile(
     r"Compiling entry function '(\w+)'.*?"
@@ -68,6 +71,8 @@ def test_no_kernel_spills_and_registers_stay_in_bounds() -> None:
             registers, shared = next(
                 bound for prefix, bound in BOUNDS.items() if name.startswith(prefix)
             )
-            if found[:2] != (0, 0) or found[2] > shared or found[3] > registers:
+            stack, spilled = found[:2]
+            fits = found[2] <= shared and found[3] <= registers and stack <= STACK.get(name, 0)
+            if spilled or not fits:
                 wrong.append((name, architecture, found))
     assert not wrong

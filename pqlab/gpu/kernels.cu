@@ -5,6 +5,7 @@
 #include "../native/snappy.cuh"
 #include "device.cuh"
 #include "emit.cuh"
+#include "headers.cuh"
 #include "listing.cuh"
 #include "nested.cuh"
 #include "prefixes.cuh"
@@ -33,6 +34,25 @@ using namespace pq;
 #define PQ_TILES const PageWork *works, const Tile *tiles, u32 count, const u16 *levels
 
 extern "C" {
+
+__global__ void walk_headers(Walk* walks, u32 count, const u8* bytes, Page* pages) {
+  PQ_SHARED(HeaderWindow, windows, WARPS_OF_LISTING);
+  const u32 ordinal = warp_ordinal();
+  if (ordinal >= count) return;
+  walk_chunk(walks[ordinal], bytes, windows[threadIdx.x / Warp::SIZE], pages);
+}
+PQ_EXPORT(walk_headers)
+
+// `wrong`: of each page whether its header is.
+__global__ void read_headers(const HeaderPlace* places, u32 count, const u8* bytes, Page* pages,
+                             u8* wrong) {
+  const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= count) return;
+  Page page;
+  wrong[i] = read_header(bytes, places[i], page) ? 0 : 1;
+  pages[i] = page;
+}
+PQ_EXPORT(read_headers)
 
 __global__ void decompress_snappy(PQ_PAGES, const Block* blocks, u8* bytes) {
   with_page(works, pages, count, errors, [&](u32 page, const PageWork&) {

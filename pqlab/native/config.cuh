@@ -4,11 +4,13 @@
 
 #if defined(__CUDACC__) || defined(__CUDACC_RTC__)
 #define PQ_HD __host__ __device__ __forceinline__
+#define PQ_HD_CALLED __host__ __device__ __noinline__  // long, rare, or of many callers
 #define PQ_CONSTANT __device__ constexpr
 #else
 // Never a function of its own: what one instruction set's loops are made of must not be linked into
 // another's (cpu/loops.hpp).
 #define PQ_HD inline __attribute__((always_inline))
+#define PQ_HD_CALLED PQ_HD
 #define PQ_CONSTANT constexpr
 #endif
 

@@ -253,7 +253,7 @@ class PageHeaderParser {
     page_.definition_level_encoding = page_.repetition_level_encoding = RLE;
   }
 
-  PQ_HD void read_statistics() {
+  PQ_HD_CALLED void read_statistics() {
     constexpr Struct here = Struct::STATISTICS;
     enum { MAX, MIN, MAX_VALUE, MIN_VALUE };
     ThriftSpan bounds[4];

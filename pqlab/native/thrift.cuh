@@ -209,7 +209,7 @@ struct ThriftReader {
   }
 
   // Skip a value that stands in a container, where a bool takes a byte.
-  PQ_HD void skip_element(ThriftType type) {
+  PQ_HD_CALLED void skip_element(ThriftType type) {
     // What is open: a container has elements left to skip, a struct has fields until its stop.
     constexpr u64 FIELDS = ~0ull;
     u64 remaining[THRIFT_MAX_DEPTH];
@@ -301,7 +301,7 @@ struct ThriftReader {
     return next_field(field);
   }
 
-  PQ_HD u64 read_long_varint() {
+  PQ_HD_CALLED u64 read_long_varint() {
     const u64 start = position;
     u64 value = 0;
     for (int shift = 0; shift < 70; shift += 7) {

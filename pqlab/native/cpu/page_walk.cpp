@@ -40,15 +40,6 @@ const char* text(const PageHeaderOutcome& outcome) {
   return "unknown";
 }
 
-bool is_cut(const PageHeaderOutcome& outcome) {
-  return outcome.status == PageHeaderStatus::THRIFT &&
-         (outcome.thrift == ThriftStatus::TRUNCATED || outcome.thrift == ThriftStatus::TOO_LONG);
-}
-
-bool is_data(PageType type) {
-  return type == PageType::DATA_PAGE || type == PageType::DATA_PAGE_V2;
-}
-
 // Copies a bound's bytes behind those of the pages before; returns where they now start.
 i64 keep(std::vector<u8>& statistics, const u8* header, i64 start, i32 length) {
   if (start < 0) return -1;
@@ -63,7 +54,7 @@ class Walker {
       : window_(window), window_stop_(start + static_cast<i64>(size)), start_(start), s_(state) {}
 
   WalkResult walk() {
-    while (more_pages()) {
+    while (more_pages(s_)) {
       if (s_.position >= window_stop_) return end(WalkEnd::WINDOW);
       const u8* header = window_ + (s_.position - start_);
       const i64 available = std::min(window_stop_, s_.hard_stop) - s_.position;
@@ -71,11 +62,15 @@ class Walker {
       const PageHeaderOutcome outcome =
           parse_page_header(header, static_cast<u64>(available), page);
       if (is_cut(outcome) && window_stop_ < s_.hard_stop) return end(WalkEnd::HEADER_CUT);
-      if (is_beyond(outcome, page)) break;
+      if (ends_before(s_, outcome, page)) {
+        if (all_values_seen(s_)) {
+          result_.warning = "the chunk's size holds more than the pages of its num_values";
+        }
+        break;
+      }
       check(outcome, page);
       result_.passed_over_fields += outcome.passed_over;
       add(page, header);
-      s_.position += page.total_bytes;
     }
     return end(WalkEnd::DONE);
   }
@@ -92,48 +87,24 @@ class Walker {
     return std::move(result_);
   }
 
-  bool all_values_seen() const { return s_.num_values > 0 && s_.values_left == 0; }
-
-  // Old writers leave the dictionary page's header out of a chunk's size: values that are missing
-  // at `stop` may follow within the slack up to `hard_stop`.
-  bool more_pages() const {
-    if (s_.position < s_.stop) return true;
-    return s_.has_dictionary && s_.num_values > 0 && s_.values_left > 0 &&
-           s_.position < s_.hard_stop;
-  }
-
-  // True if what stands here is not the chunk's: its values are all seen, or its size is. A size
-  // that is too large leads into the next chunk.
-  bool is_beyond(const PageHeaderOutcome& outcome, const Page& page) {
-    const bool bad =
-        outcome.status != PageHeaderStatus::OK || s_.position + page.total_bytes > s_.hard_stop;
-    if (all_values_seen()) {
-      const bool empty = !bad && page.num_values <= 0 && page.type != PageType::DICTIONARY_PAGE;
-      if (empty) return false;
-      result_.warning = "the chunk's size holds more than the pages of its num_values";
-      return true;
-    }
-    return bad && s_.position >= s_.stop;
-  }
-
   void check(const PageHeaderOutcome& outcome, const Page& page) const {
     if (outcome.status != PageHeaderStatus::OK)
       throw placed(page_header_error(outcome, s_.position));
-    const i64 page_stop = s_.position + page.total_bytes;
-    const bool uses_slack = page_stop > s_.stop;
-    const bool completes = s_.has_dictionary && s_.num_values > 0 && is_data(page.type) &&
-                           page.num_values == s_.values_left;
-    if (page_stop > s_.hard_stop || (uses_slack && !completes)) {
-      throw placed(Error(
-          ErrorKind::Corrupt,
-          "the page ends " + std::to_string(page_stop - s_.stop) + " bytes beyond its column chunk",
-          "PageHeader.compressed_page_size", s_.position));
-    }
-    if (page.type == PageType::DICTIONARY_PAGE && (s_.has_dictionary || s_.page != 0)) {
-      throw placed(Error(ErrorKind::Corrupt,
-                         s_.has_dictionary ? "a second dictionary page in the column chunk"
-                                           : "a dictionary page behind data pages",
-                         "PageHeader.type", s_.position));
+    switch (fault_of(s_, page)) {
+      case PageFault::NONE: return;
+      case PageFault::BEYOND_CHUNK: {
+        const i64 beyond = s_.position + page.total_bytes - s_.stop;
+        throw placed(
+            Error(ErrorKind::Corrupt,
+                  "the page ends " + std::to_string(beyond) + " bytes beyond its column chunk",
+                  "PageHeader.compressed_page_size", s_.position));
+      }
+      case PageFault::SECOND_DICTIONARY:
+        throw placed(Error(ErrorKind::Corrupt, "a second dictionary page in the column chunk",
+                           "PageHeader.type", s_.position));
+      case PageFault::LATE_DICTIONARY:
+        throw placed(Error(ErrorKind::Corrupt, "a dictionary page behind data pages",
+                           "PageHeader.type", s_.position));
     }
   }
 
@@ -145,25 +116,10 @@ class Walker {
   }
 
   void add(Page& page, const u8* header) {
-    const bool dictionary = page.type == PageType::DICTIONARY_PAGE;
     if (page.type == PageType::UNKNOWN) ++result_.unknown_pages;
-    if (!dictionary && !is_data(page.type)) return;
-    page.offset = s_.position;
-    page.row_group = s_.row_group;
-    page.leaf = s_.leaf;
-    page.page = dictionary ? -1 : s_.page;
+    if (!take_page(s_, page)) return;
     page.min_start = keep(result_.statistics, header, page.min_start, page.min_length);
     page.max_start = keep(result_.statistics, header, page.max_start, page.max_length);
-    if (dictionary) {
-      s_.has_dictionary = true;
-    } else {
-      if (page.type == PageType::DATA_PAGE && s_.flat) page.num_rows = page.num_values;
-      page.first_row = s_.first_row;
-      const bool counts_rows = page.num_rows >= 0 && s_.first_row >= 0;
-      s_.first_row = counts_rows ? s_.first_row + page.num_rows : -1;
-      s_.values_left -= page.num_values;
-      ++s_.page;
-    }
     result_.pages.push_back(page);
   }
 };

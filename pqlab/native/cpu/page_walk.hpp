@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "error.hpp"
-#include "page_header.cuh"
+#include "page_walk.cuh"
 
 namespace pq {
 
@@ -13,21 +13,6 @@ enum class WalkEnd : u8 {
   DONE = 0,        // the chunk's last page has been seen
   WINDOW = 1,      // the next header starts at or beyond the window's end
   HEADER_CUT = 2,  // the next header starts inside the window and does not end in it
-};
-
-// Where a walk stands; handed from window to window.
-struct WalkState {
-  i64 position;     // in the file: of the next header
-  i64 stop;         // of the chunk, as its metadata says
-  i64 hard_stop;    // what no page may pass
-  i64 num_values;   // of the chunk, as its metadata says; 0: it does not
-  i64 values_left;  // negative: the pages hold more
-  i64 first_row;    // of the next page within the row group; -1: unknown
-  i32 row_group;
-  i32 leaf;
-  i32 page;             // ordinal of the next data page
-  bool flat;            // max_repetition_level is 0: a v1 page has as many rows as values
-  bool has_dictionary;  // a dictionary page was seen
 };
 
 struct WalkResult {
