@@ -25,7 +25,7 @@ from pqlab.plan.policy import IOPolicy
 from pqlab.plan.ranges import Ranges, intersect, union
 from pqlab.plan.selection import Selection
 from pqlab.reader import ParquetFile
-from pqlab.stream.options import ReadOptions
+from pqlab.stream.options import DecodeOptions, ReadOptions
 
 if TYPE_CHECKING:
     import polars as pl
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from pqlab.footer.schema import SchemaNode
     from pqlab.overview.view import View
     from pqlab.stream.iterator import Frames
+    from pqlab.stream.job import Job
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -270,6 +271,12 @@ class Dataset:
             include_row_index=include_row_index,
         )
         return selection.read(**options)
+
+    def submit(
+        self, columns: Any = None, *, files: Any = None, **options: Unpack[DecodeOptions]
+    ) -> Job[pl.DataFrame]:
+        """`select(columns, files=...).submit(...)` in one call."""
+        return self.select(columns, files=files).submit(**options)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """All rows as a stream of Arrow batches, as of `DatasetSelection`."""

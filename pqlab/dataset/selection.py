@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
@@ -16,9 +17,10 @@ from pqlab.dataset.parallel import each
 from pqlab.errors import LimitError, SelectionError, UnsupportedError
 from pqlab.file_selection import FileSelection, file_opener
 from pqlab.plan.plan import Plan
-from pqlab.plan.ranges import Ranges, length
+from pqlab.plan.ranges import Ranges
 from pqlab.reader import ParquetFile
 from pqlab.stream.options import (
+    DecodeOptions,
     Engine,
     Int96Unit,
     InvalidUtf8,
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from pqlab.dataset.dataset import Dataset
     from pqlab.native._native import Decoded
     from pqlab.stream.iterator import Frames
+    from pqlab.stream.job import Job
     from pqlab.stream.parts import Part
     from pqlab.stream.units import FileParts
 
@@ -85,13 +88,24 @@ class DatasetSelection:
         from pqlab.assemble.arrow import joined
 
         empty = self._empty(options)
-        total_bytes, limit = 0, options.get("memory_limit")
-        lock = threading.Lock()
+        add = self._bounded(options.get("memory_limit"))
         bar = _bar(len(self.parts), shown=options.pop("progress", False))
 
         def read_part(part: tuple[int, FileSelection]) -> pl.DataFrame:
+            frame = add(self._read_part(part, empty, options))
+            bar.update()
+            return frame
+
+        with bar:
+            return joined([empty, *each(self.dataset.io.concurrency, read_part, self.parts)])
+
+    def _bounded(self, limit: int | None) -> Callable[[pl.DataFrame], pl.DataFrame]:
+        """What gives frames back until those that it was given are too large together."""
+        total_bytes = 0
+        lock = threading.Lock()
+
+        def add(frame: pl.DataFrame) -> pl.DataFrame:
             nonlocal total_bytes
-            frame = self._read_part(part, empty, options)
             with lock:
                 total_bytes += int(frame.estimated_size())
                 self.dataset.limits.check("read_bytes", total_bytes, "what was read so far")
@@ -100,11 +114,38 @@ class DatasetSelection:
                         f"{total_bytes:,} bytes so far are above memory_limit = {limit:,}",
                         hint="Read it in parts, by iter_row_groups() or iter_batches()",
                     )
-                bar.update()
             return frame
 
-        with bar:
-            return joined([empty, *each(self.dataset.io.concurrency, read_part, self.parts)])
+        return add
+
+    def submit(self, **options: Unpack[DecodeOptions]) -> Job[pl.DataFrame]:
+        """Begin to read into a polars frame, and go on: `.result()`, `.progress`, `.cancel()`.
+
+        Several files at once. Arguments and errors as of `read`; raises at once what planning finds
+        wrong.
+        """
+        from pqlab.assemble.arrow import joined
+        from pqlab.dataset.submit import FileRead, FileReads
+        from pqlab.stream.job import Job
+
+        plans, empty = self.plan(engine=options.get("engine", "auto")), self._empty(options)
+        add = self._bounded(None)
+
+        def reading(part: tuple[int, FileSelection], plan: Plan) -> FileRead:
+            def begin() -> Job[pl.DataFrame] | None:
+                return part[1].submit(**options) if part[1].narrowed.leaves else None
+
+            def finish(frame: pl.DataFrame | None) -> pl.DataFrame:
+                return add(self._of_file(part, frame, plan, empty))
+
+            return FileRead(executor, begin, finish)
+
+        concurrency = self.dataset.io.concurrency
+        executor = ThreadPoolExecutor(concurrency, thread_name_prefix="pqlab-submit")
+        reads = [reading(*each) for each in zip(self.parts, plans, strict=True)]
+        executor.shutdown(wait=False)  # its threads end once all is read
+        num_bytes = sum(plan.wanted_bytes for plan in plans)
+        return Job(FileReads(), reads, lambda frames: joined([empty, *frames]), num_bytes, executor)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """The rows as a stream of Arrow batches (the Arrow PyCapsule interface), file after file.
@@ -220,19 +261,26 @@ class DatasetSelection:
         self, part: tuple[int, FileSelection], empty: pl.DataFrame, options: ReadOptions
     ) -> pl.DataFrame:
         """The columns of `empty` for the rows of one file."""
+        selection = part[1]
+        frame = selection.read(**options) if selection.narrowed.leaves else None
+        is_whole = frame is not None and not frame.is_empty() and "row_index" not in self.extras
+        return self._of_file(part, frame, None if is_whole else selection.plan(), empty)
+
+    def _of_file(
+        self,
+        part: tuple[int, FileSelection],
+        frame: pl.DataFrame | None,
+        plan: Plan | None,
+        empty: pl.DataFrame,
+    ) -> pl.DataFrame:
+        """The columns of `empty` for the rows of one file; without its plan: of the frame's."""
         import polars as pl
 
         number, selection = part
-        frame, rows = pl.DataFrame(), None
-        if selection.narrowed.leaves:
-            frame = selection.read(**options)
-        if frame.is_empty() or "row_index" in self.extras:
-            plan = selection.plan()
-            rows = dict(plan.row_groups)
-        height = frame.height if rows is None else sum(map(length, rows.values()))
-        return self._conform(
-            number, selection.file, frame, height=height, rows=rows or {}, empty=empty
-        )
+        given = pl.DataFrame() if frame is None else frame
+        rows = {} if plan is None else dict(plan.row_groups)
+        height = given.height if plan is None else plan.num_rows
+        return self._conform(number, selection.file, given, height=height, rows=rows, empty=empty)
 
     def _conform(
         self,
@@ -268,7 +316,7 @@ class DatasetSelection:
             columns.append(column)
         return pl.DataFrame(columns)
 
-    def _empty(self, options: ReadOptions) -> pl.DataFrame:
+    def _empty(self, options: ReadOptions | DecodeOptions) -> pl.DataFrame:
         """The result without rows: each column typed by the first file that has it."""
         import polars as pl
 

@@ -5,10 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
-from typing import Generic, NamedTuple, TypeVar
-
-from pqlab.native._native import Decoded
-from pqlab.stream.units import FileParts, Unit
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 Frame = TypeVar("Frame")
 
@@ -28,6 +25,25 @@ class Progress(NamedTuple):
         return min(self.bytes_done / self.num_bytes, 1.0) if self.num_bytes else 1.0
 
 
+class Reading(Protocol):
+    """What a job waits for: `Unit`, of a part of a file, or `FileRead`, of one of several."""
+
+    @property
+    def done(self) -> bool: ...  # noqa: D102
+    def wait(self) -> None: ...  # noqa: D102
+    def wait_until(self, until: float) -> bool: ...  # noqa: D102
+    def cancel(self) -> None: ...  # noqa: D102
+    def progress(self) -> tuple[int, int, int]: ...  # noqa: D102
+
+
+class Readings(Protocol):
+    """Where they are from."""
+
+    def ended(self) -> None: ...  # noqa: D102
+    def failed(self, error: BaseException) -> None: ...  # noqa: D102
+    def decoded(self, units: Any) -> list[Any]: ...  # noqa: D102
+
+
 class Job(Generic[Frame]):
     """A read under way; made by `submit`. When it is no longer used, it is cancelled.
 
@@ -36,9 +52,9 @@ class Job(Generic[Frame]):
 
     def __init__(
         self,
-        file: FileParts,
-        units: Sequence[Unit],
-        assemble: Callable[[Sequence[Decoded]], Frame],
+        file: Readings,
+        units: Sequence[Reading],
+        assemble: Callable[[Sequence[Any]], Frame],
         num_bytes: int,
         executor: ThreadPoolExecutor | None,
     ) -> None:
