@@ -6,6 +6,7 @@ import io
 import time
 from concurrent.futures import CancelledError
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pyarrow as pa
@@ -18,6 +19,10 @@ import pqlab
 from pqlab.errors import CorruptError, LimitError, SelectionError
 
 FILES = 3
+
+
+def opened(source: Any, **options: Any) -> Any:
+    return pqlab.open(source, **options)
 
 
 @pytest.fixture
@@ -39,7 +44,7 @@ def oracle(folder: Path) -> pl.DataFrame:
 
 def test_a_job_of_a_dataset_gives_the_rows_of_all_files(folder: Path) -> None:
     trace = pqlab.Trace()
-    with pqlab.open(folder) as dataset:
+    with opened(folder) as dataset:
         job = dataset.submit(trace=trace)
         assert_frame_equal(job.result(), oracle(folder))
         assert job.result() is job.result()
@@ -50,7 +55,7 @@ def test_a_job_of_a_dataset_gives_the_rows_of_all_files(folder: Path) -> None:
 
 
 def test_a_job_of_a_dataset_takes_a_selection(folder: Path) -> None:
-    selection = pqlab.open(folder).select(
+    selection = opened(folder).select(
         ["row"], rows=slice(900, 2_100), include_row_index=True, include_file=True
     )
     found = selection.submit().result()
@@ -58,14 +63,14 @@ def test_a_job_of_a_dataset_takes_a_selection(folder: Path) -> None:
     assert_frame_equal(found.select("row"), wanted)
     assert found["row_index"].to_list() == [row % 1_000 for row in range(900, 2_100)]
     assert found["file"].n_unique() == FILES
-    text = pqlab.open(folder).select(["text"], files=[2]).submit().result()
+    text = opened(folder).select(["text"], files=[2]).submit().result()
     assert text["text"].null_count() == text.height == 1_000
     with pytest.raises(SelectionError):
-        pqlab.open(folder).submit(["nothing"])
+        opened(folder).submit(["nothing"])
 
 
 def test_a_bar_shows_a_job_of_a_dataset(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    assert pqlab.open(folder).submit().result(progress=True).height == FILES * 1_000
+    assert opened(folder).submit().result(progress=True).height == FILES * 1_000
     assert "100%" in capfd.readouterr().err
 
 
@@ -76,22 +81,22 @@ def test_a_corrupt_page_ends_a_job_of_a_dataset(folder: Path) -> None:
     assert start is not None
     data[start : start + 40] = bytes(40)
     path.write_bytes(bytes(data))
-    with pytest.raises(CorruptError, match="1.parquet") as raised:
-        pqlab.open(folder).submit().result()
+    with pytest.raises(CorruptError, match=r"1\.parquet") as raised:
+        opened(folder).submit().result()
     assert raised.value.place["row_group"] == 2
 
 
 def test_what_all_files_decode_to_is_bounded(folder: Path) -> None:
     limits = pqlab.Limits(read_bytes=130_000)
-    for file in pqlab.open(folder).files:
-        assert pqlab.open(file, limits=limits).read().height == 1_000
+    for file in opened(folder).files:
+        assert opened(file, limits=limits).read().height == 1_000
     with pytest.raises(LimitError):
-        pqlab.open(folder, limits=limits).submit().result()
+        opened(folder, limits=limits).submit().result()
 
 
 def test_a_cancelled_job_of_a_dataset_asks_for_nothing_more() -> None:
     sources = [Slow(parquet(table_of(500, seed), 500), 0.0) for seed in range(8)]
-    dataset = pqlab.open(sources)
+    dataset = opened(sources)
     selection = dataset.select()
     before = [len(source.requests) for source in sources]
     for source in sources:
@@ -110,6 +115,6 @@ def test_a_cancelled_job_of_a_dataset_asks_for_nothing_more() -> None:
 
 def test_files_in_memory_are_submitted_too() -> None:
     sources = [io.BytesIO(parquet(table_of(100, seed), 50)) for seed in range(2)]
-    found = pqlab.open(sources).submit(["row"]).result()
+    found = opened(sources).submit(["row"]).result()
     assert found["row"].to_list() == [*range(100), *range(1_000_000, 1_000_100)]
     assert isinstance(found.to_arrow(), pa.Table)
