@@ -8,10 +8,13 @@ Writes its sections of `RESULTS.md`. The files are kept under `build/benchmarks`
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 import time
+import traceback
 from collections.abc import Callable
+from pathlib import Path
 from statistics import geometric_mean, median
 from typing import Any
 
@@ -199,15 +202,25 @@ def _misses(case: Case) -> str:
 
 def several_files(rounds: int) -> str:
     """Eight files one after the other: the sum of 3 of 20 columns."""
-    folder = iterate_files.taxi()
+    glob = f"{iterate_files.taxi()}/*.parquet"
+    return sums(iterate_files.taxi(), glob, PEERS_BAR, rounds)
+
+
+def one_file(rounds: int) -> str:
+    """The same of one file of 3 M rows."""
+    path = iterate_files.large_taxi()
+    return sums(path, str(path), "The bar: the fastest peer takes 2.5 times as long.", rounds)
+
+
+def sums(path: Path, glob: str, bar: str, rounds: int) -> str:
+    """The sum of 3 of 20 columns, frame after frame. `glob`: the same files for the peers."""
     columns = ["fare_amount", "tip_amount", "total_amount"]
-    glob = f"{folder}/*.parquet"
 
     def by_pqlab() -> float:
         total = 0.0
-        with pqlab.open(folder) as files:
+        with pqlab.open(path) as files:
             for frame in files.select(columns).iter_row_groups():
-                total += float(frame.sum().sum_horizontal()[0])
+                total += sum(float(column.sum()) for column in frame)
         return total
 
     def by_polars() -> float:
@@ -215,13 +228,13 @@ def several_files(rounds: int) -> str:
         return float(scan.collect(engine="streaming").sum_horizontal()[0])
 
     def by_duckdb() -> float:
-        sums = " + ".join(f"sum({column})" for column in columns)
-        relation = duckdb.sql(f"SELECT {sums} FROM read_parquet('{glob}')")
+        added = " + ".join(f"sum({column})" for column in columns)
+        relation = duckdb.sql(f"SELECT {added} FROM read_parquet('{glob}')")
         assert relation is not None
         return float(relation.fetchall()[0][0])
 
     def by_dataset() -> float:
-        scanner = ds.dataset(str(folder)).scanner(columns=columns)
+        scanner = ds.dataset(str(path)).scanner(columns=columns)
         return sum(_sum(batch) for batch in scanner.to_batches())
 
     work = {
@@ -230,10 +243,18 @@ def several_files(rounds: int) -> str:
         "duckdb": by_duckdb,
         "pyarrow dataset": by_dataset,
     }
-    sums = {name: one() for name, one in work.items()}
-    assert max(sums.values()) - min(sums.values()) < 1e-6 * abs(sums["pqlab"]), sums
+    found = {name: one() for name, one in work.items()}
+    assert max(found.values()) - min(found.values()) < 1e-6 * abs(found["pqlab"]), found
     series = interleave(work, rounds=rounds, tries=1)
-    return f"3 of 20 columns. {PEERS_BAR}\n\n{table(series, 'pqlab')}"
+    with pqlab.open(path) as files, pqlab.Trace() as trace:
+        for _ in files.select(columns).iter_row_groups():
+            pass
+    stages = trace.to_frame().filter(pl.col("page").is_not_null())["duration_ns"].sum() / 1e6
+    cores = len(os.sched_getaffinity(0))
+    return (
+        f"3 of 20 columns. {bar} What bounds pqlab: its pages take {stages:.0f} ms of workers' time, "
+        f"{stages / cores:.0f} on each of {cores} cores.\n\n{table(series, 'pqlab')}"
+    )
 
 
 def _sum(batch: pa.RecordBatch) -> float:
@@ -267,6 +288,7 @@ SECTIONS: dict[str, tuple[str, Callable[[int], str]]] = {
     "consumer": ("Iteration: a consumer that takes 5 ms", five_ms),
     "adaptive": ("Iteration: adaptive prefetch", adaptive),
     "files": ("Iteration: eight files", several_files),
+    "sum": ("Iteration: sums of one file", one_file),
     "memory": ("Iteration: peak memory", peak),
 }
 
@@ -275,17 +297,32 @@ def _median(samples: Any) -> float:
     return median(sample.wall_ms for sample in samples)
 
 
-def main() -> None:
-    """Measure and write the sections."""
+def main() -> int:
+    """Measure and write the sections, as far as the time goes; 1 if one failed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--minutes", type=float, default=7, help="for all of it, files left out")
     parser.add_argument("sections", nargs="*", metavar="SECTION", help=", ".join(SECTIONS))
     packages = versions("pyarrow", "polars", "duckdb")
     given = parser.parse_args()
+    iterate_files.write_all()
+    start, failed = time.monotonic(), []
     for name in given.sections or SECTIONS:
+        if time.monotonic() - start > 60 * given.minutes:
+            print(f"{name}: left out, the time is over", flush=True)
+            continue
+        iterate_files.warm()
         heading, measure = SECTIONS[name]
-        print(write_section(heading, COMMAND, f"{measure(given.rounds)}\n\n{packages}"), flush=True)
+        try:
+            body = measure(given.rounds)
+        except Exception:  # noqa: BLE001  # the other sections are measured all the same
+            failed.append(name)
+            traceback.print_exc()
+        else:
+            print(write_section(heading, COMMAND, f"{body}\n\n{packages}"), flush=True)
+        print(f"{name}: {time.monotonic() - start:.0f} s since the first began", flush=True)
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
