@@ -257,6 +257,16 @@ class ParquetFile:
             self.page_store.table(self._chunks(None, None), bounds=False)
         return layout_frame(self.metadata, self.source.size, self.page_store.whole_tables())
 
+    def check(self, *, quick: bool = False) -> pl.DataFrame:
+        """What in the file contradicts itself or the specification: a row per fault, none if sound.
+
+        `quick`: the footer and the page index are held against each other; else every page is read
+        and decoded, too, and checksums, counts, bounds and sort order are compared with values.
+        """
+        from pqlab.check import check
+
+        return check(self, quick=quick)
+
     def dictionary(self, row_group: int, column: Any) -> pl.Series:
         """The entries of a chunk's dictionary page, typed as the column's values.
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import check_page
 import format_coverage
 import frames_page
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = {
     "FORMAT_COVERAGE.md": format_coverage.page,
+    "docs/check.md": check_page.page,
     "docs/frames.md": frames_page.page,
 }
 

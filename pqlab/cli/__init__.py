@@ -1,7 +1,8 @@
 """The command line, `pqlab COMMAND SOURCE ...`: the inspector's frames and reads, in a shell.
 
-Exit codes: 0 done; 1 an error of pqlab's or of the system, told on standard error; 2 the command
-line is wrong; 130 interrupted. A closed pipe ends the output quietly.
+Exit codes: 0 done; 1 an error of pqlab's or of the system, told on standard error, or a fault that
+`check` has found; 2 the command line is wrong; 130 interrupted. A closed pipe ends the output
+quietly.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         warnings.showwarning = _show_warning
         try:
             options.selection = commands.selection(options)
-            options.run(options)
+            code: int | None = options.run(options)
             sys.stdout.flush()
         except commands.UsageError as error:
             parser.error(str(error))
@@ -40,6 +41,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         except (PqlabError, OSError) as error:
             _tell(str(error))
             return 1
+        else:
+            return code or 0
     return 0
 
 

@@ -48,6 +48,10 @@ _SHOWN = {
         *("num_rows", "first_row", "offset", "total_bytes", "compression_ratio"),
         *("min_text", "max_text"),
     ),
+    "check": (
+        *("file", "rule", "row_group", "column", "page", "offset", "message", "stated", "found"),
+        "section",
+    ),
     "layout": ("offset", "size_bytes", "kind", "row_group", "column", "page", "note"),
 }
 _TRACE = (
@@ -112,6 +116,16 @@ def dictionary(options: argparse.Namespace) -> None:
 def layout(options: argparse.Namespace) -> None:
     """What every byte of the file is."""
     _show(options, _open_file(options).layout(pages=options.with_pages))
+
+
+def check(options: argparse.Namespace) -> int:
+    """What contradicts itself or the specification; ends with 1 where something does."""
+    if options.source == ["-"]:
+        found = _open(options).check(quick=options.quick)
+    else:
+        found = Dataset(options.source).check(quick=options.quick)
+    _show(options, found)
+    return int(not found["is_note"].all())
 
 
 def read(options: argparse.Namespace) -> None:

@@ -12,7 +12,7 @@ from pqlab import export
 from pqlab.cli import commands
 
 _Parser: TypeAlias = argparse.ArgumentParser
-_Run: TypeAlias = Callable[[argparse.Namespace], None]
+_Run: TypeAlias = Callable[[argparse.Namespace], int | None]
 
 _EPILOG = """\
 SOURCE is a file, a folder, a glob, a URL, several of these, or - for standard input.
@@ -23,7 +23,8 @@ selections:
   -p fare_amount:0,3            pages of a column; 2/fare_amount:4:8 in row group 2 only
   -r 1000:2000                  rows, counted over the whole source
 
-exit codes: 0 done; 1 error, told on standard error; 2 wrong usage; 130 interrupted
+exit codes: 0 done; 1 error, told on standard error, or a fault that check found; 2 wrong usage;
+130 interrupted
 """
 
 
@@ -63,6 +64,9 @@ def make_parser() -> _Parser:
     layout = add("layout", commands.layout, source, rows)
     about_pages = "a row per page instead of one per chunk"
     layout.add_argument("--pages", dest="with_pages", action="store_true", help=about_pages)
+    check = add("check", commands.check, source, rows)
+    about_quick = "by the footer and the page index alone; no page is read"
+    check.add_argument("--quick", action="store_true", help=about_quick)
     _add_read_options(add("read", commands.read, source, rows, chunks))
     kept = add("cache", commands.cache)
     kept.add_argument("action", choices=("info", "clear"))

@@ -209,6 +209,15 @@ class Dataset:
             self._numbers(files),
         )
 
+    def check(self, *, quick: bool = False) -> pl.DataFrame:
+        """What is wrong in each file, as of `ParquetFile.check`; one that cannot be read is a row.
+
+        Raises nothing for a bad file, or for one that is gone: the others are checked all the same.
+        """
+        from pqlab.dataset.soundness import check_files
+
+        return check_files(self, quick=quick)
+
     def select(
         self,
         columns: Any = None,

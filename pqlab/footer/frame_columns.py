@@ -214,6 +214,22 @@ LAYOUT: tuple[FrameColumn, ...] = (
     _text("note", "What is odd about the span."),
 )
 
+CHECK: tuple[FrameColumn, ...] = (
+    _text("file", "The file."),
+    _text("rule", "Which rule does not hold."),
+    _flag("is_note", "Odd, and allowed: it does not make the file unsound."),
+    _ordinal("row_group", "Ordinal of the row group; null: the file."),
+    _text("column", "The leaf's dotted path; null: the row group, or the file."),
+    _LEAF,
+    _ordinal("page", "Ordinal of a data page; -1: the dictionary page; null: the chunk."),
+    _bytes("offset", "Where in the file; null: not at one place."),
+    _text("message", "What is wrong."),
+    _text("stated", "What is stated, for people; null: nothing to compare."),
+    _text("found", "What is there, for people; null: nothing to compare."),
+    _text("must", "What the rule says."),
+    _text("section", "Where the specification says so."),
+)
+
 FRAMES: dict[str, tuple[FrameColumn, ...]] = {
     "leaves": LEAVES,
     "row_groups": ROW_GROUPS,
@@ -222,6 +238,7 @@ FRAMES: dict[str, tuple[FrameColumn, ...]] = {
     "statistics": (*STATISTICS_BEFORE, *STATISTICS_AFTER),
     "key_value_metadata": KEY_VALUES,
     "layout": LAYOUT,
+    "check": CHECK,
 }
 
 
