@@ -1,8 +1,9 @@
 # make lab    JupyterLab on the tour        make lint   style, types, import directions
 # make demo   the same without a browser    make bench  the benchmarks (minutes)
 # make test   the tests                     make clean  removes .venv and what was built
+# make gpu-emulated   all GPU tests on the emulator, whole: matrix, corpus, 20 schedules (minutes)
 # make sanitize   the tests again, native code watched by AddressSanitizer and UBSan (minutes)
-.PHONY: lab demo test sanitize lint style types imports cxx-style format docs bench clean
+.PHONY: lab demo test gpu-emulated sanitize lint style types imports cxx-style format docs bench clean
 .DEFAULT_GOAL := lab
 
 PYTHON := .venv/bin/python
@@ -19,6 +20,9 @@ demo: .venv/.core
 # PYTEST="-n 2 -k footer" adds to the command line.
 test: .venv/.test
 	@$(PYTHON) -m pytest $(PYTEST)
+
+gpu-emulated: .venv/.test
+	@PQLAB_GPU_WHOLE=1 $(PYTHON) -m pytest -n 2 tests/test_gpu_*.py $(PYTEST)
 
 sanitize: .venv/.test
 	@tools/sanitize $(PYTEST)

@@ -55,12 +55,23 @@ def assert_same_plan(
 ) -> pa.RecordBatch:
     theirs = pa.record_batch(cpu.read(plan, metadata, source, **options))
     ours = pa.record_batch(gpu.read(plan, metadata, source, device(checked=checked), **options))
-    ours.validate(full=True)
+    # Decimals beyond their digits pass, as they do on the CPU and in pyarrow.
+    ours.validate(full=not any(pa.types.is_decimal(each.type) for each in every_node(ours)))
+    assert_same_batch(ours, theirs)
+    return ours
+
+
+def assert_same_batch(ours: pa.RecordBatch, theirs: pa.RecordBatch) -> None:
+    """Equal bytes."""
     assert ours.schema == theirs.schema
     for name, mine, other in zip(ours.schema.names, ours.columns, theirs.columns, strict=True):
         for node, (left, right) in enumerate(zip(nodes(mine), nodes(other), strict=True)):
             assert_same_buffers(left, right, f"{name}, node {node}")
-    return ours
+
+
+def every_node(batch: pa.RecordBatch) -> Iterator[pa.Array]:
+    for column in batch.columns:
+        yield from nodes(column)
 
 
 def nodes(array: pa.Array) -> Iterator[pa.Array]:

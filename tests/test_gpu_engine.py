@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from pathlib import Path
 from typing import Any
 
@@ -248,14 +249,19 @@ def test_lanes_work_together() -> None:
 
 
 def test_small_files_of_the_corpus(corpus: Path) -> None:
-    """Every eighth: the same buffers, or the same sentence."""
-    small = [each for each in sorted(corpus.rglob("*.parquet")) if each.stat().st_size < 1 << 16]
+    """Every eighth, or, with PQLAB_GPU_WHOLE=1, all: the same buffers, or the same sentence."""
+    whole = os.environ.get("PQLAB_GPU_WHOLE") == "1"
+    size = 1 << 20 if whole else 1 << 16
+    small = [each for each in sorted(corpus.rglob("*.parquet")) if each.stat().st_size < size]
     read = 0
-    for path in small[::8]:
+    for path in small[:: 1 if whole else 8]:
         data = path.read_bytes()
         try:
             metadata = metadata_of(data)
         except PqlabError:
+            continue
+        # Rows that are only claimed would be emulated one by one; pyarrow nests 64 deep at most.
+        if metadata.num_rows > 200_000 or "max_nesting_depth" in str(path):
             continue
         plan, source = plan_of(metadata), InMemory(data)
         theirs = outcome(cpu.read, plan, metadata, source, workers=1)

@@ -143,7 +143,9 @@ class _Read:
         self.records = take(layout.record_bytes, np.uint8)
         self.entries = device.empty(layout.entry_bytes, np.uint8)
         self.used = device.zeros(4 * len(layout.works), np.uint8)
-        levels = device.empty(layout.level_bytes, np.uint8)
+        levels = device.zeros(
+            layout.level_bytes, np.uint8
+        )  # of wrong pages they are looked at, too
         self.nested = NestedColumns(self.launcher, layout, self.leaves, levels)
 
     def _decompress(self) -> None:
@@ -203,7 +205,7 @@ class _Read:
             before = int(works["value_before"][page])
             length_before = length[before - 1] if before else 0
             if found["first_prefix"][page] > length_before:
-                self._raise_errors()
+                self._raise_errors(of_pages=page)
                 self.pages.fail(page, "value", _PREFIX)
             length[page] = (
                 found["last_length"][page] if states["num_valid"][page] else length_before
@@ -264,12 +266,12 @@ class _Read:
         after = [*buffers, out, launcher.errors["value"], *views]
         launcher.blocks(emission.kernel, tiles, [launcher.works, states], after)
 
-    def _raise_errors(self) -> None:
-        """Raise what is wrong with the first page of which something is."""
+    def _raise_errors(self, of_pages: int | None = None) -> None:
+        """Raise what is wrong with the first page, of so many, of which something is."""
         count = len(self.layout.works)
         words = download(self.device, self.errors, np.uint64)[: count * len(STAGES)]
         words = words.reshape(len(STAGES), count)
-        wrong = words != NOTHING_WRONG
+        wrong = words[:, :of_pages] != NOTHING_WRONG
         if wrong.any():
             page = int(np.flatnonzero(wrong.any(axis=0))[0])
             stage = int(np.flatnonzero(wrong[:, page])[0])
