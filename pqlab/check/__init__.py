@@ -12,11 +12,11 @@ from pqlab.check.chunks import chunk_violations, row_order_violations
 from pqlab.check.footer import footer_violations
 from pqlab.check.index import index_violations
 from pqlab.check.rules import RULES, Rule, Violation
-from pqlab.errors import EncryptedError, PqlabError, placed
+from pqlab.errors import CorruptError, EncryptedError, PqlabError, placed
 from pqlab.footer import frame_columns
 from pqlab.footer.frames import column_chunks_frame
 from pqlab.footer.page_index import index_ranges, pages_from_index
-from pqlab.footer.page_table import PageTable
+from pqlab.footer.page_table import PAGE, PageTable
 from pqlab.io.fetch import read_recorded
 from pqlab.trace import Reason
 
@@ -46,9 +46,14 @@ def unreadable(name: str, error: PqlabError) -> pl.DataFrame:
 
 def _violations(file: ParquetFile, *, quick: bool) -> Iterator[Violation]:
     metadata = file.metadata
-    yield from footer_violations(metadata, file.source.size)
-    indexed = _indexed(file)
-    yield from index_violations(metadata, column_chunks_frame(metadata), indexed)
+    indexed = PageTable(np.empty(0, PAGE), np.empty(0, np.uint8))
+    try:
+        yield from footer_violations(metadata, file.source.size)
+        indexed = _indexed(file)
+        yield from index_violations(metadata, column_chunks_frame(metadata), indexed)
+    except CorruptError as error:  # of offsets beyond the file, mostly
+        leaf = next((n for n, at in enumerate(metadata.leaves) if at.column == error.column), None)
+        yield Violation("outside", error.message, error.row_group, leaf, None, error.offset)
     if quick:
         return
     for leaf in range(metadata.num_leaves):

@@ -52,10 +52,8 @@ def value_violations(
     yield from _counts(node, values["value"], chunk)
     if not is_ordered(node):
         statistics = statistics.with_columns(pl.lit("untrusted").alias("bounds_state"))
-        chunk = chunk.clear()
-    summary = _summary(values["value"])
-    if len(chunk):
-        yield from _beyond("bounds", _beside(chunk, summary))
+        chunk = statistics.filter(_c("page").is_null())
+    yield from _beyond("bounds", _beside(chunk, _summary(values["value"])))
     known = pages.select("page", "first_row", "num_rows").drop_nulls()
     if len(known) != len(pages) or not len(pages):
         return
@@ -129,6 +127,8 @@ def _summaries(values: pl.Series, group: np.ndarray, count: int) -> pl.DataFrame
 def _beyond(rule: str, both: pl.DataFrame) -> Iterator[Violation]:
     """What lies beyond bounds that are trusted, and exact bounds that are no value."""
     trusted = both.filter(bounds_state="present")
+    if trusted.is_empty():
+        return  # of types that are not compared, too
     for side, holds in (("min", _c("__min") >= _c("min")), ("max", _c("__max") <= _c("max"))):
         yield from broken(
             rule, trusted, holds,
