@@ -1,9 +1,10 @@
 # make lab    JupyterLab on the tour        make lint   style, types, import directions
 # make demo   the same without a browser    make bench  the benchmarks (minutes)
 # make test   the tests                     make clean  removes .venv and what was built
+# make gpu-check   on a machine with a GPU and CuPy: is the engine right there, and how fast (minutes)
 # make gpu-emulated   all GPU tests on the emulator, whole: matrix, corpus, 20 schedules (minutes)
 # make sanitize   the tests again, native code watched by AddressSanitizer and UBSan (minutes)
-.PHONY: lab demo test gpu-emulated sanitize lint style types imports cxx-style format docs bench clean
+.PHONY: lab demo test gpu-check gpu-emulated sanitize lint style types imports cxx-style format docs bench clean
 .DEFAULT_GOAL := lab
 
 PYTHON := .venv/bin/python
@@ -20,6 +21,10 @@ demo: .venv/.core
 # PYTEST="-n 2 -k footer" adds to the command line.
 test: .venv/.test
 	@$(PYTHON) -m pytest $(PYTEST)
+
+# GPU_CHECK="--device emulated" checks the same without a GPU.
+gpu-check: .venv/.test
+	@$(PYTHON) tools/gpu_check.py $(GPU_CHECK)
 
 gpu-emulated: .venv/.test
 	@PQLAB_GPU_WHOLE=1 $(PYTHON) -m pytest -n 2 tests/test_gpu_*.py $(PYTEST)
