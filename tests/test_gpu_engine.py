@@ -219,7 +219,8 @@ LANES = {
     "read_levels": 8, "read_indices": 8, "read_strings": 8, "read_deltas_8": 8, "read_lengths": 8,
     "read_prefixes": 8, "join_prefixes": 8, "emit_plain_8": 20, "emit_entries_8": 20,
     "emit_text": 12, "emit_validity": 20, "read_nested_levels": 8, "fill_offsets": 8,
-    "fill_positions": 8, "count_slots": 8,
+    "fill_positions": 8, "count_slots": 8, "count_entries": 20, "mark_entries": 20,
+    "fill_group": 16, "emit_records_8": 20, "decompress_snappy": 12,
 }  # fmt: skip
 
 

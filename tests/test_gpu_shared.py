@@ -247,7 +247,15 @@ def test_plain_strings_that_are_cut_or_too_long(module: RawModule) -> None:
 @pytest.mark.parametrize("name", ["snappy", "lz4"])
 def test_blocks_decompress(module: RawModule, name: str) -> None:
     rng = np.random.default_rng(5)
-    pieces = [rng.bytes(70), b"a" * 300, b"abcdefg" * 40, rng.bytes(9), b"xy" * 100, b"abcdefg" * 9]
+    pieces = [
+        rng.bytes(70),
+        rng.bytes(701),
+        b"a" * 300,
+        b"abcdefg" * 40,
+        rng.bytes(9),
+        b"xy" * 100,
+        b"abcdefg" * 9,
+    ]
     plain = b"".join(pieces)
     compressed: bytes = (
         bytes(cramjam.snappy.compress_raw(plain))

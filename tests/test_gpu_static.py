@@ -18,7 +18,7 @@ ARCHITECTURES = (75, 80, 89, 90, 100, 120)
 # of 8 are taken anyway; at 64 an SM of 65,536 registers is half full of warps.
 BOUNDS = {
     "walk_headers": (104, 2_048), "read_headers": (64, 0),
-    "decompress_": (56, 0), "read_levels": (80, 0), "read_nested_levels": (80, 0),
+    "decompress_": (64, 0), "read_levels": (80, 0), "read_nested_levels": (80, 0),
     "check_": (32, 0), "read_indices": (72, 0), "read_booleans": (64, 0),
     "read_strings": (136, 8_704), "read_lengths": (80, 0), "read_prefixes": (96, 0),
     "read_deltas_": (72, 0), "read_alp_": (88, 0), "join_": (64, 0), "emit_": (64, 0),

@@ -4,30 +4,10 @@
 #pragma once
 #include "../native/bits.cuh"
 #include "../native/convert.cuh"
-#include "groups.cuh"
+#include "words.cuh"
 #include "work.cuh"
 
 namespace pq {
-
-// A value at any address, by aligned words: a device takes no misaligned load, and a load a byte
-// would be four times as many. Up to 3 bytes before it and 4 behind it are read.
-template <class T>
-__device__ T load_words(const u8* from) {
-  constexpr u32 WORDS = sizeof(T) / sizeof(u32);
-  static_assert(sizeof(T) % sizeof(u32) == 0 && alignof(T) >= alignof(u32), "whole words");
-  const u32 shift = static_cast<u32>(reinterpret_cast<unsigned long long>(from) & 3) * 8;
-  const auto* words = reinterpret_cast<const u32*>(from - shift / 8);
-  T value;
-  auto* out = reinterpret_cast<u32*>(&value);
-  u32 low = words[0];
-#pragma unroll
-  for (u32 i = 0; i < WORDS; ++i) {
-    const u32 high = words[i + 1];
-    out[i] = __funnelshift_r(low, high, shift);
-    low = high;
-  }
-  return value;
-}
 
 // What an emit kernel reads; the same for all. `positions`: of a nested column, of each row of the
 // output the rank of its value within its page, or NO_VALUE; of flat ones null.

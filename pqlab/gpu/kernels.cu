@@ -11,6 +11,7 @@
 #include "prefixes.cuh"
 #include "strings.cuh"
 #include "views.cuh"
+#include "words.cuh"
 
 using namespace pq;
 

@@ -149,7 +149,8 @@ struct PrefixedPage {
   __device__ u32 copy_suffix(u64 i, u32 stop, u8* out) const {
     const u32 prefix = prefixes.lengths[i];
     if (prefix >= stop) return stop;
-    copy_run(Warp{}, suffixes + prefixes.suffixes[i], stop - prefix, out + prefix);
+    const u32 size = stop - prefix;
+    copy_literal(Warp{}, suffixes + prefixes.suffixes[i], size, size, size, out + prefix);
     return prefix;
   }
 
