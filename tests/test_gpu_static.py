@@ -10,6 +10,7 @@ from cuda.bindings import nvrtc
 from test_gpu_headers import HEADERS, checked, load_nvrtc
 
 import pqlab
+from pqlab.gpu.cupy_device import kernel_source
 
 GPU = Path(pqlab.__file__).parent / "gpu"
 ARCHITECTURES = (75, 80, 89, 90, 100, 120)
@@ -37,12 +38,12 @@ _KERNEL = re.compile(
 
 def compiled(architecture: int) -> dict[str, tuple[int, int, int, int]]:
     """Of each kernel: stack, spilled and shared bytes, and registers."""
-    source = (GPU / "kernels.cu").read_bytes()
-    program = checked(nvrtc.nvrtcCreateProgram(source, b"kernels.cu", 0, [], []))
+    program = checked(nvrtc.nvrtcCreateProgram(kernel_source().encode(), b"kernels.cu", 0, [], []))
     options = [
         f"--gpu-architecture=sm_{architecture}".encode(),
         b"--std=c++17",
         b"--ptxas-options=-v",
+        b"--device-as-default-execution-space",  # which CuPy adds
         b"-I" + bytes(GPU),
         b"-I" + bytes(HEADERS),
     ]

@@ -34,7 +34,7 @@ class CupyDevice:
             ) from None
         self.name: str = properties["name"].decode()
         self._module = self._cupy.RawModule(
-            code=_source(),
+            code=kernel_source(),
             options=("--std=c++17", *(f"-I{folder}" for folder in _FOLDERS)),
         )
         self._under_way: list[Any] = []  # host memory of copies that are queued
@@ -110,8 +110,8 @@ def _cupy() -> tuple[Any, Any]:
     return cupy, cupyx
 
 
-def _source() -> str:
-    """The kernels. CuPy keeps what is compiled by its text, which must tell of the headers, too."""
+def kernel_source() -> str:
+    """What CuPy compiles. It keeps that by the text, which so must tell of the headers, too."""
     digest = hashlib.sha256()
     for folder in _FOLDERS:
         for path in sorted(folder.glob("*.cuh")):
