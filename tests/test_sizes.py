@@ -1,4 +1,4 @@
-"""Sizes of I/O stand in `pqlab/plan/policy.py` alone: nothing else fixes a buffer or a window."""
+"""Sizes of I/O stand in `pqlab/plan/policy.py`; each that stands elsewhere is named here."""
 
 from __future__ import annotations
 
@@ -12,6 +12,11 @@ import pqlab
 
 PACKAGE = Path(pqlab.__file__).parent
 MODULES = [path for folder in ("io", "dataset") for path in sorted((PACKAGE / folder).glob("*.py"))]
+REST = [
+    path
+    for path in sorted(PACKAGE.rglob("*.py"))
+    if path not in MODULES and path != PACKAGE / "plan" / "policy.py"
+]
 LEAST_BYTES = 4_096  # no smaller number is a buffer
 # What is a size and not of I/O: kept footers, the layout of a cache file, a measure's threshold.
 OTHER = {
@@ -20,6 +25,26 @@ OTHER = {
     ("io/cache.py", "BLOCK_BYTES"),
     ("io/cache.py", "range_bytes"),
     ("io/objects.py", "_MEASURABLE_BYTES"),
+}
+
+# Sizes by name in the rest of the package.
+ELSEWHERE = {
+    # Windows of header walks, of I/O: the footer's modules lie below the policy's.
+    ("footer/page_headers.py", "HEADER_WINDOW_BYTES"),
+    ("footer/page_headers.py", "MAX_WINDOW_BYTES"),
+    # Decoded bytes, not of I/O.
+    ("assemble/arrow.py", "_SMALL_BYTES"),
+    ("stream/parts.py", "FIRST_BYTES"),
+    ("stream/parts.py", "LANE_BYTES"),
+    ("stream/parts.py", "PART_BYTES"),
+    # An estimate of a file's pages; the emulated device's memory; bounds on hostile files.
+    ("plan/build.py", "_GUESSED_PAGE_BYTES"),
+    ("gpu/emulator/device.py", "memory_bytes"),
+    ("limits.py", "footer_bytes"),
+    ("limits.py", "index_bytes"),
+    ("limits.py", "page_bytes"),
+    ("limits.py", "page_header_bytes"),
+    ("limits.py", "read_bytes"),
 }
 
 
@@ -43,6 +68,11 @@ def sizes(path: Path) -> Iterator[tuple[str, str]]:
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_no_size_stands_outside_the_policy(path: Path) -> None:
     assert set(sizes(path)) <= OTHER
+
+
+def test_sizes_elsewhere_are_those_named() -> None:
+    found = {cell for path in REST for cell in sizes(path) if cell[1].lower().endswith("_bytes")}
+    assert found == ELSEWHERE
 
 
 def test_the_search_finds_sizes() -> None:
