@@ -6,7 +6,8 @@ Values are what a physical type holds: bool, int (signed), float, or bytes (as s
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,21 @@ def compress(codec: int, data: bytes) -> bytes:
             block = bytes(arrow.compress(half))
             out += struct.pack(">II", len(half), len(block)) + block
     return out
+
+
+def _halves(codec: str, data: bytes) -> bytes:
+    arrow = pa.Codec(codec)
+    half = len(data) // 2
+    return bytes(arrow.compress(data[:half])) + bytes(arrow.compress(data[half:]))
+
+
+# Other ways in which a codec's bytes are framed, all of them read: the codec, and its compressor.
+FRAMINGS: dict[str, tuple[int, Callable[[bytes], bytes]]] = {
+    "LZ4 frame": (LZ4, lambda data: bytes(pa.Codec("lz4").compress(data))),
+    "LZ4 raw block": (LZ4, lambda data: bytes(pa.Codec("lz4_raw").compress(data))),
+    "GZIP of two members": (GZIP, partial(_halves, "gzip")),
+    "ZSTD of two frames": (ZSTD, partial(_halves, "zstd")),
+}
 
 
 def stored(physical: str, value: Any) -> bytes:

@@ -18,13 +18,16 @@ import pyarrow.parquet as pq
 from decoding import chunk_range, metadata_of, read_frame, read_table
 from delta_pages import AlpVector, alp, delta_byte_array
 from dremel import LIST, UTF8, Node, records_file
-from encoders import CODECS
+from encoders import CODECS, FRAMINGS
 from handmade import BIT_PACKED, RLE, Column, Page, file_of, packed, prefixed, repeated
 from page_matrix import LAYOUTS, SHAPES, matrix_file
+from sanitizers import bound_memory
 
 from pqlab.errors import LimitError, PqlabError, UnsupportedError
+from pqlab.footer.schema import SchemaNode
 from pqlab.limits import Limits
 
+STRINGS = ("string", "categorical", "enum")
 ROWS = 700
 NESTED_ROWS = 120
 LIMITS = Limits(page_bytes=1 << 24, read_bytes=1 << 26)
@@ -172,9 +175,10 @@ def nested_files(rng: np.random.Generator) -> list[bytes]:
 def matrix_files() -> list[bytes]:
     """Every type in every encoding and shape; the layouts and codecs take turns."""
     turns = zip(cycle(LAYOUTS), cycle(CODECS))
-    return [
+    made = [
         matrix_file(shape, layout, codec) for shape in SHAPES for layout, codec in islice(turns, 2)
     ]
+    return made + [matrix_file("optional", "v2", 0, framing) for framing in FRAMINGS]
 
 
 def mutate(rng: np.random.Generator, data: bytes, start: int, stop: int) -> bytes:
@@ -201,7 +205,10 @@ def mutate(rng: np.random.Generator, data: bytes, start: int, stop: int) -> byte
 
 
 def read(data: bytes, leaf: int, workers: int) -> str:
-    """A leaf, or all of its root column, all rows or some; as Arrow and as a frame."""
+    """A leaf, or all of its root column, all rows or some; as Arrow and as a frame.
+
+    Text that is not nested is read as text, as categories or as an enum.
+    """
     metadata = metadata_of(data)
     root = metadata.leaves[leaf].path[0]
     under = [at for at, node in enumerate(metadata.leaves) if node.path[0] == root]
@@ -209,6 +216,8 @@ def read(data: bytes, leaf: int, workers: int) -> str:
     expected = metadata.num_rows if rows is None else 33
     leaves = [leaf] if workers == 1 else under
     options: dict[str, Any] = {"workers": workers, "limits": LIMITS, "rows": rows}
+    if metadata.leaves[leaf].max_repetition_level == 0 and is_text(metadata.leaves[leaf]):
+        options["strings"] = STRINGS[(leaf + len(data)) % 3]
     try:
         table = read_table(data, leaves, **options)
     except PqlabError as error:
@@ -228,6 +237,10 @@ def read(data: bytes, leaf: int, workers: int) -> str:
     return "values"
 
 
+def is_text(leaf: SchemaNode) -> bool:
+    return len(leaf.path) == 1 and str(leaf.annotation).startswith("STRING")
+
+
 def has_decimals(kind: pa.DataType) -> bool:
     if pa.types.is_nested(kind):
         return any(has_decimals(kind.field(at).type) for at in range(kind.num_fields))
@@ -235,6 +248,7 @@ def has_decimals(kind: pa.DataType) -> bool:
 
 
 def main(seed: int, count: int) -> None:
+    bound_memory(8 << 30)
     rng = np.random.default_rng(seed)
     outcomes: Counter[str] = Counter()
     whole = files(rng) + nested_files(rng) + matrix_files()

@@ -10,7 +10,7 @@ import random
 import struct
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple, TypedDict
 
 from dremel import (
@@ -24,7 +24,7 @@ from dremel import (
     page_of,
     shred,
 )
-from encoders import DEFINED, UNCOMPRESSED, compress, dictionary_of, plain
+from encoders import DEFINED, FRAMINGS, UNCOMPRESSED, compress, dictionary_of, plain
 from handmade import Page
 
 ROWS = 41  # of a row group
@@ -227,7 +227,7 @@ def written(shape: str, layout: str) -> list[Written]:
     return [_written(shape, layout, name, encoding) for name, encoding in COLUMNS]
 
 
-def _compressed(page: Page, codec: int) -> Page:
+def _compressed(page: Page, codec: int, compressor: Callable[[bytes], bytes]) -> Page:
     if codec == UNCOMPRESSED:
         return page
     levels = 0
@@ -235,16 +235,20 @@ def _compressed(page: Page, codec: int) -> Page:
         levels = page.v2["repetition_levels_byte_length"]
         levels += page.v2["definition_levels_byte_length"]
     values = page.body[levels:]
-    body = page.body[:levels] + (compress(codec, values) if values else b"")
+    body = page.body[:levels] + (compressor(values) if values else b"")
     return replace(page, body=body, uncompressed=len(page.body))
 
 
-def matrix_file(shape: str, layout: str, codec: int) -> bytes:
-    """A column `TYPE-ENCODING` for each of `COLUMNS`, in `ROW_GROUPS` row groups of `ROWS`."""
+def matrix_file(shape: str, layout: str, codec: int, framing: str | None = None) -> bytes:
+    """A column `TYPE-ENCODING` for each of `COLUMNS`, in `ROW_GROUPS` row groups of `ROWS`.
+
+    `framing`: of `FRAMINGS`, in the codec's place.
+    """
+    codec, compressor = FRAMINGS[framing] if framing else (codec, partial(compress, codec))
     columns = written(shape, layout)
     groups = [
         [
-            [_compressed(page, codec) for page in pages]
+            [_compressed(page, codec, compressor) for page in pages]
             for column in columns
             for pages in column.pages[group]
         ]

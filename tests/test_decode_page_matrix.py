@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from decoding import read_frame, read_table
 from dremel import cut_to_pages
-from encoders import CODECS, UNCOMPRESSED
+from encoders import CODECS, FRAMINGS, UNCOMPRESSED
 from nested_values import combined, difference
 from page_matrix import (
     COLUMNS,
@@ -60,6 +60,13 @@ def test_every_cell(shape: str, layout: str) -> None:
         table = read_table(matrix_file(shape, layout, codec), workers=1 + number % 2)
         table.validate(full=True)
         assert_expected(table, shape)
+
+
+@pytest.mark.parametrize("framing", FRAMINGS)
+def test_every_framing(framing: str) -> None:
+    for shape, layout in (("optional", "v1"), ("list", "v2")):
+        data = matrix_file(shape, layout, UNCOMPRESSED, framing)
+        assert_expected(read_table(data, workers=2), shape)
 
 
 @CELLS
