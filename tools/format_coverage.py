@@ -23,8 +23,7 @@ FIELDS = {
     },
     "LogicalType": {
         "u": "STRING MAP LIST ENUM DECIMAL DATE TIME TIMESTAMP INTEGER UNKNOWN JSON BSON UUID"
-        " FLOAT16 VARIANT GEOMETRY GEOGRAPHY",
-        "s": "FILE",
+        " FLOAT16 VARIANT GEOMETRY GEOGRAPHY FILE",
     },
     "DecimalType": {"u": "scale precision"},
     "TimeUnit": {"u": "MILLIS MICROS NANOS"},
@@ -83,9 +82,8 @@ FIELDS = {
         "s": "key_value_metadata index_page_offset geospatial_statistics",
     },
     "ColumnChunk": {
-        "u": "meta_data offset_index_offset offset_index_length column_index_offset"
+        "u": "file_offset meta_data offset_index_offset offset_index_length column_index_offset"
         " column_index_length",
-        "s": "file_offset",
         "r": "file_path crypto_metadata encrypted_column_metadata",
     },
     "RowGroup": {
