@@ -252,7 +252,7 @@ def sums(path: Path, glob: str, bar: str, rounds: int) -> str:
     stages = trace.to_frame().filter(pl.col("page").is_not_null())["duration_ns"].sum() / 1e6
     cores = len(os.sched_getaffinity(0))
     return (
-        f"3 of 20 columns. {bar} What bounds pqlab: its pages take {stages:.0f} ms of workers' time, "
+        f"3 of 20 columns. {bar} What bounds pqlab: its pages take workers {stages:.0f} ms, "
         f"{stages / cores:.0f} on each of {cores} cores.\n\n{table(series, 'pqlab')}"
     )
 

@@ -101,7 +101,7 @@ def taxi() -> Path:
 
 
 def large_taxi() -> Path:
-    """3 M taxi rows in 23 row groups."""
+    """3 M taxi rows in 4 row groups."""
     return kept("taxi_3m.parquet", lambda path: _taxi_rows(path, 3_000_000))
 
 
