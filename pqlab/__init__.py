@@ -27,12 +27,14 @@ _PUBLIC = {
     "DatasetSelection": "pqlab.dataset",
     "FileSelection": "pqlab.file_selection",
     "IOPolicy": "pqlab.plan.policy",
+    "Inspector": "pqlab.widgets",
     "Limits": "pqlab.limits",
     "Memory": "pqlab.native.memory",
     "ParquetFile": "pqlab.reader",
     "Plan": "pqlab.plan.plan",
     "Trace": "pqlab.trace",
     "compare": "pqlab.comparison",
+    "inspect": "pqlab.widgets",
     "memory": "pqlab.native.memory",
     "open": "pqlab.dataset",
     "read": "pqlab.dataset",
@@ -74,6 +76,7 @@ if TYPE_CHECKING:
     )
     from pqlab.trace import Trace as Trace
     from pqlab.versions import show_versions as show_versions
+    from pqlab.widgets import Inspector as Inspector, inspect as inspect
 
 
 def __getattr__(name: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import keyword
 import shlex
 import time
@@ -75,11 +76,18 @@ class PqlabMagics(Magics):
     @argument("-o", "--output", metavar="NAME", help="assign the opened file to NAME as well")
     @line_magic
     def pqinspect(self, line: str) -> Any:
-        """Show what a Parquet file is made of; its footer is read, its data is not."""
+        """Look into a Parquet file: its inspector, where widgets are shown, else its overview.
+
+        Its footer is read, its data is not before you ask for it. Datasets have the overview.
+        """
         options = _parse(self.pqinspect, line)
         file = _without_traceback(lambda: pqlab.open(options.source))
         if options.output:
             self._assign(options.output, file)
+        is_notebook = getattr(self.shell, "kernel", None) is not None
+        has_widgets = importlib.util.find_spec("anywidget") is not None
+        if is_notebook and has_widgets and isinstance(file, pqlab.ParquetFile):
+            return file.inspect()
         return file
 
     def _read(self, options: Namespace) -> Any:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pqlab.overview.view import View
     from pqlab.stream.iterator import Frames
     from pqlab.stream.job import Job
+    from pqlab.widgets import Inspector
 
 
 def open(  # noqa: A001  # as `pqlab.open`, which takes folders, too
@@ -372,6 +373,12 @@ class ParquetFile:
         from pqlab.overview.view import file_view
 
         return file_view(self.metadata, self.name, self.source.size)
+
+    def inspect(self) -> Inspector:
+        """The file's inspector in a notebook. Needs `pqlab[lab]`."""
+        import pqlab
+
+        return pqlab.inspect(self)
 
     def close(self) -> None:
         """Close the file; what was read of it stays usable."""

@@ -23,6 +23,7 @@ IN_CI = os.environ.get("CI") == "true"
 # marker -> (is it here?, why the test is skipped if not)
 NEEDS: dict[str, tuple[Callable[[], bool], str]] = {
     "browser": (lambda: shutil.which("chromium") is not None, "no chromium on this machine"),
+    "node": (lambda: shutil.which("npm") is not None, "no node on this machine"),
     "root": (lambda: os.geteuid() == 0, "not running as root"),
     "gpu": (lambda: Path("/dev/nvidiactl").exists(), "no GPU on this machine"),
 }

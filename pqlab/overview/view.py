@@ -45,7 +45,7 @@ class SchemaRow:
 
     `encodings` are those of data pages if `are_of_data_pages`; else the footer only lists what is
     used somewhere in the chunks, levels and dictionaries included. `null_count` is None where a
-    chunk does not say, and for groups.
+    chunk does not say, and for groups. `leaf`: its ordinal, None for groups.
     """
 
     name: str
@@ -59,6 +59,7 @@ class SchemaRow:
     null_count: int | None
     compressed_bytes: int
     uncompressed_bytes: int
+    leaf: int | None = None
     children: tuple[SchemaRow, ...] = ()
 
     @property
@@ -270,6 +271,7 @@ class _Columns:
             null_count=int(self.null_count[leaf]) if is_counted else None,
             compressed_bytes=int(self.compressed_bytes[leaves].sum()),
             uncompressed_bytes=int(self.uncompressed_bytes[leaves].sum()),
+            leaf=leaf,
             children=children,
         )
 

@@ -1,0 +1,5 @@
+"""Widgets for notebooks: the inspector, and panels of what reads cost. Needs `pqlab[lab]`."""
+
+from __future__ import annotations
+
+from pqlab.widgets.inspector import Inspector as Inspector, inspect as inspect

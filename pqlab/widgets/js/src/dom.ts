@@ -1,0 +1,66 @@
+// Elements from plain values. Whatever comes from a file is text here, never HTML.
+
+type Attribute = string | number | boolean | null | undefined;
+export type Child = Node | string | null | undefined | false;
+
+export interface Properties {
+  class?: string | undefined;
+  on?: { [event: string]: (event: never) => void };
+  style?: { [property: string]: string };
+  [attribute: string]: Attribute | object;
+}
+
+export function h<Tag extends keyof HTMLElementTagNameMap>(
+  tag: Tag,
+  properties: Properties = {},
+  ...children: Child[]
+): HTMLElementTagNameMap[Tag] {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(properties)) {
+    if (name === "on") {
+      for (const [event, listener] of Object.entries(properties.on ?? {})) {
+        element.addEventListener(event, listener as (event: Event) => void);
+      }
+    } else if (name === "style") {
+      for (const [property, set] of Object.entries(properties.style ?? {})) {
+        element.style.setProperty(property, set);
+      }
+    } else if (value === true) {
+      element.setAttribute(name, "");
+    } else if (value !== null && value !== undefined && value !== false) {
+      element.setAttribute(name, String(value));
+    }
+  }
+  element.append(...children.filter((child): child is Node | string => child !== null && child !== undefined && child !== false));
+  return element;
+}
+
+export function button(label: string, press: () => void, properties: Properties = {}): HTMLButtonElement {
+  return h("button", { type: "button", ...properties, on: { click: press } }, label);
+}
+
+/**
+ * Shows these children in the target. What is there already stays where it is, with its scrolling;
+ * the focus, and what is being typed, go on in what has the same name.
+ */
+export function replace(target: HTMLElement, ...children: Child[]): void {
+  const wanted = children
+    .filter((child): child is Node | string => Boolean(child))
+    .map((child) => (typeof child === "string" ? document.createTextNode(child) : child));
+  const focused = document.activeElement instanceof HTMLElement ? document.activeElement : null;
+  const name = focused !== null && target.contains(focused) ? focused.dataset["name"] : undefined;
+  const typed = focused instanceof HTMLInputElement ? { value: focused.value, caret: focused.selectionStart } : null;
+  for (const old of [...target.childNodes]) if (!wanted.includes(old)) old.remove();
+  let place = target.firstChild;
+  for (const child of wanted) {
+    if (child === place) place = place.nextSibling;
+    else target.insertBefore(child, place);
+  }
+  if (name === undefined || focused?.isConnected) return;
+  const again = target.querySelector<HTMLElement>(`[data-name="${CSS.escape(name)}"]`);
+  again?.focus({ preventScroll: true });
+  if (again instanceof HTMLInputElement && typed !== null) {
+    again.value = typed.value;
+    again.setSelectionRange(typed.caret, typed.caret);
+  }
+}

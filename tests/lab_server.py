@@ -1,0 +1,140 @@
+"""A JupyterLab of the tests' own: one server, one browser, notebooks that are opened in it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+STARTS_WITHIN_S = 60
+KERNEL_WITHIN_MS = 60_000
+_SHOWS_WIDGETS = """() => window.jupyterapp?.shell.currentWidget?.content?.rendermime?.mimeTypes
+    .includes("application/vnd.jupyter.widget-view+json")"""
+_OFFLINE = "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
+
+
+class Lab:
+    """A running JupyterLab. `folder`: its root, where notebooks and files go."""
+
+    def __init__(self, folder: Path, url: str, browser: Browser) -> None:
+        self.folder, self._url, self._browser = folder, url, browser
+        self._notebooks = 0
+
+    def open(
+        self, *cells: str, width: int = 1600, height: int = 1000, theme: str = "light"
+    ) -> Page:
+        """A page with a new notebook of these cells, all of them run."""
+        self._notebooks += 1
+        name = f"notebook{self._notebooks}.ipynb"
+        (self.folder / name).write_text(json.dumps(_notebook(cells)), encoding="utf-8")
+        page = self._browser.new_page(viewport={"width": width, "height": height})
+        page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        base, _, token = self._url.partition("?token=")
+        page.goto(f"{base}/workspaces/w{self._notebooks}/tree/{quote(name)}?token={token}&reset")
+        page.wait_for_selector(".jp-Notebook .jp-CodeCell", timeout=KERNEL_WITHIN_MS)
+        # What is shown before widgets can be would stay their static overview.
+        page.wait_for_function(_SHOWS_WIDGETS)
+        if theme == "dark":
+            page.evaluate(
+                "document.body.dataset.jpThemeLight = 'false';"
+                "document.body.dataset.jpThemeName = 'JupyterLab Dark';"
+            )
+        page.wait_for_selector("[data-status='idle']", timeout=KERNEL_WITHIN_MS)
+        page.locator(".jp-CodeCell .cm-content").first.click()
+        for _ in cells:
+            page.keyboard.press("Shift+Enter")
+        return page
+
+    def run(self, page: Page, code: str) -> None:
+        """Run more code in the notebook's last cell, which is empty."""
+        page.locator(".jp-CodeCell .cm-content").last.click()
+        page.keyboard.press("Control+a")
+        page.keyboard.insert_text(code)
+        page.keyboard.press("Shift+Enter")
+
+
+def _notebook(cells: Sequence[str]) -> dict[str, Any]:
+    empty: dict[str, Any] = {
+        "cell_type": "code",
+        "metadata": {},
+        "execution_count": None,
+        "outputs": [],
+    }
+    return {
+        "nbformat": 4,
+        "nbformat_minor": 5,
+        "metadata": {"kernelspec": {"name": "python3", "display_name": "Python 3"}},
+        "cells": [
+            {**empty, "id": f"cell{number}", "source": source}
+            for number, source in enumerate(cells)
+        ],
+    }
+
+
+@contextmanager
+def lab_server(folder: Path) -> Iterator[Lab]:
+    """Start JupyterLab and Chromium, without a network beyond this machine."""
+    home = folder / ".home"
+    (home / "settings" / "@jupyterlab" / "apputils-extension").mkdir(parents=True)
+    settings = home / "settings" / "@jupyterlab" / "apputils-extension"
+    (settings / "notification.jupyterlab-settings").write_text(
+        json.dumps({"fetchNews": "false", "checkForUpdates": False})
+    )
+    environment = {
+        **os.environ,
+        "JUPYTERLAB_SETTINGS_DIR": str(home / "settings"),
+        "JUPYTERLAB_WORKSPACES_DIR": str(home / "workspaces"),
+        "JUPYTER_RUNTIME_DIR": str(home / "runtime"),
+        "JUPYTER_CONFIG_DIR": str(home / "config"),
+        "IPYTHONDIR": str(home / "ipython"),
+    }
+    log = folder / ".lab.log"
+    with log.open("wb") as written:
+        server = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"),
+                *("--ServerApp.port=0", f"--ServerApp.root_dir={folder}"),
+                *("--LabApp.extension_manager=readonly", "--LabApp.expose_app_in_browser=True"),
+            ],
+            stdout=written,
+            stderr=subprocess.STDOUT,
+            env=environment,
+            cwd=folder,
+        )
+    try:
+        url = _url(log, server)
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(
+                executable_path=shutil.which("chromium"),
+                args=[
+                    "--no-sandbox",
+                    "--disable-gpu",
+                    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
+                ],
+            )
+            yield Lab(folder, url, browser)
+            browser.close()
+    finally:
+        server.terminate()
+        server.wait(30)
+
+
+def _url(log: Path, server: subprocess.Popen[bytes]) -> str:
+    until = time.monotonic() + STARTS_WITHIN_S
+    while time.monotonic() < until and server.poll() is None:
+        text = log.read_text(errors="replace")
+        if found := re.search(r"http://127\.0\.0\.1:\d+/lab\?token=[0-9a-f]+", text):
+            return found[0]
+        time.sleep(0.1)
+    raise RuntimeError(f"JupyterLab did not start:\n{log.read_text(errors='replace')[-2000:]}")
