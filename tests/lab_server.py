@@ -19,9 +19,20 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 STARTS_WITHIN_S = 60
 KERNEL_WITHIN_MS = 60_000
-_SHOWS_WIDGETS = """() => window.jupyterapp?.shell.currentWidget?.content?.rendermime?.mimeTypes
-    .includes("application/vnd.jupyter.widget-view+json")"""
-_OFFLINE = "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
+_IS_READY = """(cells) => {
+    const panel = window.jupyterapp?.shell.currentWidget;
+    const kernel = panel?.sessionContext?.session?.kernel;
+    return kernel?.connectionStatus === "connected" && kernel.status === "idle" &&
+        panel.context.isReady && panel.content.widgets.length === cells &&
+        panel.content.rendermime.mimeTypes.includes("application/vnd.jupyter.widget-view+json");
+}"""
+# By JupyterLab's own commands: keys are lost while it moves the focus.
+_RUN = """(code) => {
+    const notebook = window.jupyterapp.shell.currentWidget.content;
+    notebook.activeCellIndex = notebook.widgets.length - 1;
+    notebook.activeCell.model.sharedModel.setSource(code);
+    void window.jupyterapp.commands.execute("notebook:run-cell-and-select-next");
+}"""
 
 
 class Lab:
@@ -43,25 +54,18 @@ class Lab:
         base, _, token = self._url.partition("?token=")
         page.goto(f"{base}/workspaces/w{self._notebooks}/tree/{quote(name)}?token={token}&reset")
         page.wait_for_selector(".jp-Notebook .jp-CodeCell", timeout=KERNEL_WITHIN_MS)
-        # What is shown before widgets can be would stay their static overview.
-        page.wait_for_function(_SHOWS_WIDGETS)
+        page.wait_for_function(_IS_READY, arg=len(cells), timeout=KERNEL_WITHIN_MS)
         if theme == "dark":
             page.evaluate(
                 "document.body.dataset.jpThemeLight = 'false';"
                 "document.body.dataset.jpThemeName = 'JupyterLab Dark';"
             )
-        page.wait_for_selector("[data-status='idle']", timeout=KERNEL_WITHIN_MS)
-        page.locator(".jp-CodeCell .cm-content").first.click()
-        for _ in cells:
-            page.keyboard.press("Shift+Enter")
+        page.evaluate("void window.jupyterapp.commands.execute('notebook:run-all-cells')")
         return page
 
     def run(self, page: Page, code: str) -> None:
-        """Run more code in the notebook's last cell, which is empty."""
-        page.locator(".jp-CodeCell .cm-content").last.click()
-        page.keyboard.press("Control+a")
-        page.keyboard.insert_text(code)
-        page.keyboard.press("Shift+Enter")
+        """Run more code in the notebook's last cell, which is empty; another one follows it."""
+        page.evaluate(_RUN, code)
 
 
 def _notebook(cells: Sequence[str]) -> dict[str, Any]:

@@ -35,6 +35,7 @@ export function table(
   let anchor = 0;
   let signature = "";
   let picked: Span[] = [];
+  let waiting: (() => void) | null = null; // what was asked of rows that are on their way
   const blocks = new Blocks<Row>((start, stop) => link.ask(name, start, stop));
   const heads = h("div", { class: "pq-table-head", role: "row" });
   const content = h("div", { class: "pq-table-content" });
@@ -145,6 +146,9 @@ export function table(
       });
     if (isWider) drawHeads();
     draw();
+    const asked = waiting;
+    waiting = null;
+    asked?.();
   }
 
   function click(event: MouseEvent): void {
@@ -156,6 +160,7 @@ export function table(
 
   function move(to: number, isRange: boolean, isMore = false): void {
     if (head === null) return;
+    waiting = null;
     active = clamp(to, head.num_rows);
     if (!isRange) anchor = active;
     rows?.virtualizer.scrollToIndex(active);
@@ -167,7 +172,11 @@ export function table(
     const keys = [];
     for (let index = Math.min(active, anchor); index <= Math.max(active, anchor); index++) {
       const row = blocks.row(index);
-      if (row !== undefined && row.key >= 0) keys.push(row.key);
+      if (row === undefined) {
+        waiting = () => pick(isMore);
+        return;
+      }
+      if (row.key >= 0) keys.push(row.key);
     }
     const [low, high] = [Math.min(...keys), Math.max(...keys)];
     if (keys.length > 0 && high - low + 1 === keys.length) actions.pick?.([low, high + 1], isMore);
@@ -176,6 +185,7 @@ export function table(
   function open(): void {
     const row = blocks.row(active);
     if (row !== undefined) actions.open?.(row.key);
+    else waiting = open;
   }
 
   function keydown(event: KeyboardEvent): void {
