@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from pqlab.cpu.engine import Team
+    from pqlab.gpu.device import Device
     from pqlab.native._native import Decoded
     from pqlab.reader import ParquetFile
     from pqlab.stream.iterator import Frames
@@ -108,6 +109,7 @@ class FileSelection:
     ) -> pl.DataFrame:
         """Read into a polars frame.
 
+        `engine`: "cpu"; "gpu", by CuPy; "emulated", the GPU's kernels on the CPU, slowly; "auto".
         `workers`: threads that decode; None takes as many as the process may use. `int96_unit`:
         "ns", or "us" for timestamps that nanoseconds do not reach. `invalid_utf8`: "error", or
         "binary" to have text as bytes, unchecked. `strings`: "string"; or "categorical", or "enum"
@@ -347,6 +349,7 @@ class FileSelection:
             with timed(recording, Stage.PLAN):
                 narrowed, pages = self._resolve(walk=True)
                 plan = self._plan(narrowed, pages, engine)
+            engine_of(engine, strings)
             size, what = plan.memory_high_bytes, "what is decoded"
             file.limits.check("read_bytes", size, what, file=file.name)
             opened = file_parts(
@@ -354,6 +357,7 @@ class FileSelection:
                 [plan.leaves],
                 Team.of(workers),
                 recording,
+                _device(plan.engine),
                 int96_unit=int96_unit,
                 invalid_utf8=invalid_utf8,
                 strings=strings,
@@ -463,7 +467,7 @@ def file_opener(
     """What opens a file for an iteration. Raises for an option that has no such value."""
     from pqlab.stream.units import file_parts
 
-    engine_of(engine)
+    device = _device(engine_of(engine, strings)[0])
     check_read_options(
         trace=trace,
         workers=workers,
@@ -479,6 +483,7 @@ def file_opener(
             lanes,
             team,
             begun(into, file),
+            device,
             int96_unit=int96_unit,
             invalid_utf8=invalid_utf8,
             strings=strings,
@@ -486,6 +491,15 @@ def file_opener(
         )
 
     return opened
+
+
+def _device(engine: str) -> Device | None:
+    """What an engine's kernels run on; None: native threads decode."""
+    if engine == "cpu":
+        return None
+    from pqlab.gpu.devices import device_of
+
+    return device_of(engine)
 
 
 def begun(trace: Trace | None, file: ParquetFile) -> Recording | None:

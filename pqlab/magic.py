@@ -53,7 +53,7 @@ class PqlabMagics(Magics):
         help="pages of one column, for instance fare_amount:0,3 or 2/fare_amount:4:8",
     )
     @argument("-r", "--rows", action="append", metavar="START:STOP", help="rows of the whole file")
-    @argument("-e", "--engine", default="auto", help="auto or cpu")
+    @argument("-e", "--engine", default="auto", help="auto, cpu, gpu or emulated")
     @argument("--int96-unit", choices=("ns", "us"), default="ns", help="of INT96 timestamps")
     @argument("--invalid-utf8", choices=("error", "binary"), default="error", help="text as bytes")
     @argument("-o", "--output", metavar="NAME", help="assign the frame to NAME, and show nothing")

@@ -230,6 +230,6 @@ def test_a_plan_is_a_value() -> None:
         assert plan != opened.select(rows=(0, 11)).plan()
         with pytest.raises(AttributeError):
             plan.num_rows = 3  # type: ignore[misc]
-        with pytest.raises(pqlab.EngineError, match="no engine 'gpu'"):
-            opened.select().plan(engine="gpu")  # type: ignore[arg-type]
+        with pytest.raises(pqlab.EngineError, match="no engine 'cuda'"):
+            opened.select().plan(engine="cuda")  # type: ignore[arg-type]
     assert NUM_ROW_GROUPS == 4

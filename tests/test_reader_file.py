@@ -525,4 +525,4 @@ def test_unknown_keywords_and_engines(path: Path) -> None:
         with pytest.raises(TypeError, match="wrokers"):
             pqlab.read(path, wrokers=3)  # type: ignore[call-arg]
         with pytest.raises(pqlab.EngineError, match="Take one of auto, cpu"):
-            file.read(engine="gpu")  # type: ignore[arg-type]
+            file.read(engine="cuda")  # type: ignore[arg-type]

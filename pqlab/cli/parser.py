@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import functools
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, get_args
 
 import pqlab
 from pqlab import export
 from pqlab.cli import commands
+from pqlab.stream.options import Engine
 
 _Parser: TypeAlias = argparse.ArgumentParser
 _Run: TypeAlias = Callable[[argparse.Namespace], int | None]
@@ -111,8 +112,8 @@ def _add_read_options(read: _Parser) -> None:
     add("-p", "--pages", action="append", metavar="[ROW_GROUP/]COLUMN:PAGES", help=about_pages)
     about_rows = "these rows only, counted over the whole source; STOP is not included"
     add("-r", "--rows", action="append", metavar="START:STOP", help=about_rows)
-    about_engine = "what decodes; auto: what is best here"
-    add("-e", "--engine", choices=("auto", "cpu"), default="auto", help=about_engine)
+    about_engine = "what decodes; emulated: the GPU's kernels on the CPU, slowly"
+    add("-e", "--engine", choices=get_args(Engine), default="auto", help=about_engine)
     add("--workers", type=_positive, metavar="N", help="threads that decode")
     about_int96 = "unit of INT96 timestamps; us reaches the years that ns does not"
     add("--int96-unit", choices=("ns", "us"), default="ns", help=about_int96)

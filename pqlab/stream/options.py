@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, Literal, TypeAlias, TypedDict, get_args
 
 from pqlab.errors import EngineError
 from pqlab.trace import Trace
 
-Engine: TypeAlias = Literal["auto", "cpu"]
+Engine: TypeAlias = Literal["auto", "cpu", "gpu", "emulated"]
 Int96Unit: TypeAlias = Literal["ns", "us"]
 InvalidUtf8: TypeAlias = Literal["error", "binary"]
 Strings: TypeAlias = Literal["string", "categorical", "enum"]
@@ -44,19 +45,33 @@ class IterateOptions(DecodeOptions, total=False):
     state: Mapping[str, Any] | None
 
 
-_ENGINES: dict[str, tuple[str, str]] = {
-    "auto": ("cpu", "auto takes the CPU, the one engine there is"),
-    "cpu": ("cpu", "asked for"),
-}
-
-
-def engine_of(engine: str) -> tuple[str, str]:
+def engine_of(engine: str, strings: str = "string") -> tuple[str, str]:
     """The engine that is taken, and why. Raises `EngineError`."""
-    if engine not in _ENGINES:
+    if engine not in get_args(Engine):
+        known = ", ".join(get_args(Engine))
+        raise EngineError(f"there is no engine {engine!r}", hint=f"Take one of {known}")
+    if engine == "auto":
+        return "cpu", _why_auto_takes_the_cpu()
+    if engine == "cpu":
+        return "cpu", "asked for"
+    if strings != "string":
         raise EngineError(
-            f"there is no engine {engine!r}", hint=f"Take one of {', '.join(_ENGINES)}"
+            f"engine={engine!r} reads text as String only, not as {strings!r}",
+            hint='Read with engine="cpu", or cast the frame',
         )
-    return _ENGINES[engine]
+    if engine == "emulated":
+        return "emulated", "asked for; the kernels run on the CPU, and no time is a GPU's"
+    return "gpu", "asked for"
+
+
+@cache
+def _why_auto_takes_the_cpu() -> str:
+    from pqlab.gpu.devices import why_no_gpu
+
+    reason = why_no_gpu()
+    if reason is None:
+        return 'auto takes the CPU until a GPU was measured against it; engine="gpu" takes the GPU'
+    return f"auto takes the CPU: {reason}"
 
 
 def check_read_options(

@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent import futures
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, TypeAlias, Unpack
 
 from pqlab.cpu import engine
 from pqlab.cpu.engine import FetchedBytes, LocalBytes, Reading, Team
 from pqlab.errors import PqlabError
+from pqlab.gpu.reading import DeviceReading
 from pqlab.io.fetch import fetch, served_ranges
 from pqlab.io.pages import learn_pages
 from pqlab.native._native import Decoded
@@ -25,19 +26,21 @@ from pqlab.trace import Recording, Stage
 from pqlab.trace.recorder import timed
 
 if TYPE_CHECKING:
+    from pqlab.gpu.device import Device
     from pqlab.reader import ParquetFile
 
+_Reading: TypeAlias = Reading | DeviceReading
 _MOST_PLANNED = 100_000  # chunks of a file that are planned at once: about 10 ms
 
 
 class Unit:
     """Under way from the moment it is made: natively, or once a thread has fetched its bytes."""
 
-    def __init__(self, begin: Callable[[], Reading], executor: ThreadPoolExecutor | None) -> None:
+    def __init__(self, begin: Callable[[], _Reading], executor: ThreadPoolExecutor | None) -> None:
         """`executor`: whose threads call `begin`; None: it does not wait for anything."""
         self._lock = threading.Lock()
         self._cancelled = False
-        self._reading: Reading | None = None
+        self._reading: _Reading | None = None
         self._failed_ns = 0
         self._begun_ns = time.perf_counter_ns()
         self.fetch_ns = (
@@ -101,7 +104,7 @@ class Unit:
         assert self._reading is not None
         return self._reading.result()
 
-    def _fetched(self, begin: Callable[[], Reading]) -> None:
+    def _fetched(self, begin: Callable[[], _Reading]) -> None:
         if self._cancelled:
             return
         try:
@@ -114,7 +117,7 @@ class Unit:
             self._reading = reading
         self._cancel_late(reading)
 
-    def _cancel_late(self, reading: Reading) -> None:
+    def _cancel_late(self, reading: _Reading) -> None:
         # It may have been cancelled while its bytes were fetched.
         if self._cancelled:
             reading.job.cancel()
@@ -130,10 +133,14 @@ class FileParts:
         team: Team,
         options: engine.Options,
         recording: Recording | None,
+        *,
+        device: Device | None = None,
     ) -> None:
+        """`device`: what decodes instead of the team's threads."""
         self.file, self.lanes, self.recording = file, lanes, recording
-        self._team, self._options = team, options
-        self._local = file.source.native_file()
+        self._team, self._options, self._device = team, options, device
+        # A device is given bytes: native code reads no file for it.
+        self._local = file.source.native_file() if device is None else None
 
     @property
     def is_local(self) -> bool:
@@ -157,7 +164,7 @@ class FileParts:
         leaves = self.lanes[lane]
         return Unit(lambda: self._begin(part, leaves), None if self.is_local else executor)
 
-    def _begin(self, part: Part, leaves: tuple[int, ...]) -> Reading:
+    def _begin(self, part: Part, leaves: tuple[int, ...]) -> _Reading:
         with timed(self.recording, Stage.PLAN):
             plan = self._cut_plan(part, leaves) or self._own_plan(part, leaves)
         return self.begin_plan(plan)
@@ -198,14 +205,36 @@ class FileParts:
 
     def begin_plan(
         self, plan: Plan, fetched: FetchedBytes | None = None, *, here: bool = False
-    ) -> Reading:
+    ) -> _Reading:
         """Begin to read what is planned; bytes that native code does not fetch are fetched here.
 
         `fetched`: the bytes, if they are there. `here`: what is small is done at once, by the
         calling thread.
         """
         found = self._bytes(plan) if fetched is None else fetched
+        if self._device is not None and not isinstance(found, LocalBytes):
+            return self._on_device(plan, found, self._device)
         return engine.begin(plan, self.file.metadata, found, self._team, here=here, **self._options)
+
+    def _on_device(self, plan: Plan, found: FetchedBytes, device: Device) -> DeviceReading:
+        from pqlab.gpu.engine import read
+
+        given = self._options
+        with timed(self.recording, Stage.KERNEL):
+            return DeviceReading(
+                lambda: read(
+                    plan,
+                    self.file.metadata,
+                    found,
+                    device,
+                    workers=self._team.workers,
+                    verify_checksums=given.get("verify_checksums", False),
+                    invalid_utf8=given.get("invalid_utf8", "error"),
+                    int96_unit=given.get("int96_unit", "ns"),
+                    for_polars=given.get("for_polars", False),
+                    limits=self.file.limits,
+                ),
+            )
 
     def _bytes(self, plan: Plan) -> FetchedBytes | LocalBytes:
         if self._local is None:
@@ -219,14 +248,14 @@ class FileParts:
 
     def in_order(self, plans: Sequence[Plan]) -> Iterator[Decoded]:
         """What is read of each plan; the next one is begun before one is waited for."""
-        begun: deque[Reading] = deque()
+        begun: deque[_Reading] = deque()
         for number, plan in enumerate(plans):
             begun.append(self.begin_plan(plan, here=len(plans) == 1))
             if number:
                 yield self._checked(begun.popleft())
         yield self._checked(begun.popleft())
 
-    def _checked(self, reading: Reading) -> Decoded:
+    def _checked(self, reading: _Reading) -> Decoded:
         try:
             return reading.result()
         finally:
@@ -250,6 +279,7 @@ def file_parts(
     lanes: Sequence[tuple[int, ...]],
     team: Team,
     recording: Recording | None,
+    device: Device | None = None,
     **options: Unpack[engine.Options],
 ) -> FileParts:
     """The file, with what was said of it when it was opened."""
@@ -259,7 +289,7 @@ def file_parts(
         "limits": file.limits,
         "recorder": recording.add if recording is not None else None,
     }
-    return FileParts(file, lanes, team, given, recording)
+    return FileParts(file, lanes, team, given, recording, device=device)
 
 
 def begin_all(
@@ -280,7 +310,7 @@ def begin_all(
     return units, executor
 
 
-def _begin_behind(file: FileParts, plan: Plan, before: Unit | None) -> Reading:
+def _begin_behind(file: FileParts, plan: Plan, before: Unit | None) -> _Reading:
     reading = file.begin_plan(plan)
     if before is not None:
         before.wait()

@@ -1,0 +1,58 @@
+"""A read on a device, as iterations and jobs wait for those of native threads."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from pqlab.errors import EngineError, PqlabError
+from pqlab.gpu.device import OutOfDeviceMemoryError
+from pqlab.native._native import Decoded
+
+
+class DeviceReading:
+    """A read that was done when it was made, by the thread that made it: its result, or its error.
+
+    It has the members of `pqlab.cpu.engine.Reading`, and is its own job.
+    """
+
+    def __init__(self, read: Callable[[], Decoded]) -> None:
+        self._error: PqlabError | None = None
+        self._decoded: Decoded | None = None
+        try:
+            self._decoded = read()
+        except PqlabError as error:
+            self._error = error
+        except OutOfDeviceMemoryError as error:
+            self._error = EngineError(
+                f"the device has too little memory: {error}",
+                hint='Read fewer rows or columns at a time, or with engine="cpu"',
+            )
+        self.done, self.cancelled = True, False
+        self.done_ns = time.perf_counter_ns()
+        self.progress = 0, 0, 0 if self._decoded is None else self._decoded.nbytes
+
+    @property
+    def job(self) -> DeviceReading:
+        """Itself."""
+        return self
+
+    def result(self) -> Decoded:
+        """Take the columns, once. Raises what ended the read."""
+        if self._error is not None:
+            raise self._error
+        decoded, self._decoded = self._decoded, None
+        if decoded is None:
+            raise RuntimeError("the result is taken")
+        return decoded
+
+    def wait(self, timeout_ns: int) -> bool:  # noqa: ARG002 - a native job's
+        """Nothing to wait for."""
+        return True
+
+    def urge(self) -> None:
+        """Nothing is under way."""
+
+    def cancel(self) -> None:
+        """Let the columns go."""
+        self.cancelled, self._decoded = True, None
