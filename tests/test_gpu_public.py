@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -68,14 +69,21 @@ def test_iterations_and_jobs(file: pqlab.ParquetFile) -> None:
     assert_frame_equal(file.submit("value", engine="emulated").result(), file.read("value"))
 
 
+def test_several_threads_may_read_at_once(file: pqlab.ParquetFile) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        frames = list(pool.map(lambda _: file.read("list", engine="emulated"), range(8)))
+    for frame in frames:
+        assert_frame_equal(frame, file.read("list"))
+
+
 def test_a_local_file_and_its_trace(tmp_path: Path) -> None:
     path = sample.write(tmp_path / "trips.parquet", rows=2_000)
     trace = pqlab.Trace()
     frame = pqlab.read(path, engine="emulated", trace=trace)
     assert_frame_equal(frame, pl.read_parquet(path), check_dtypes=False)
     stages = set(trace.to_frame()["stage"])
-    assert "kernel" in stages
-    assert "decode" not in stages
+    assert "decode" in stages
+    assert "kernel" not in stages, "what the emulator takes is no GPU's time"
 
 
 def test_plans_say_which_engine_and_why(file: pqlab.ParquetFile) -> None:

@@ -23,6 +23,8 @@ class CupyDevice:
     Raises `EngineError` where CuPy is not installed, or finds no card of that ordinal.
     """
 
+    is_emulated = False
+
     def __init__(self, ordinal: int = 0) -> None:
         self._cupy, self._cupyx = _cupy()
         try:

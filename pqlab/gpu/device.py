@@ -25,6 +25,11 @@ class Device(Protocol):
         """For people: the card, or the emulator."""
         ...
 
+    @property
+    def is_emulated(self) -> bool:
+        """Whether its times are the CPU's, and so no GPU's."""
+        ...
+
     def kernel(self, name: str) -> Kernel:
         """A kernel of kernels.cu."""
         ...

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 
 from pqlab.errors import EngineError, PqlabError
 from pqlab.gpu.device import OutOfDeviceMemoryError
 from pqlab.native._native import Decoded
+
+_ONE_AT_A_TIME = threading.Lock()  # a device, and the emulator's fibres, serve one read
 
 
 class DeviceReading:
@@ -20,7 +23,8 @@ class DeviceReading:
         self._error: PqlabError | None = None
         self._decoded: Decoded | None = None
         try:
-            self._decoded = read()
+            with _ONE_AT_A_TIME:
+                self._decoded = read()
         except PqlabError as error:
             self._error = error
         except OutOfDeviceMemoryError as error:

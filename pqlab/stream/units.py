@@ -220,7 +220,7 @@ class FileParts:
         from pqlab.gpu.engine import read
 
         given = self._options
-        with timed(self.recording, Stage.KERNEL):
+        with timed(self.recording, Stage.DECODE if device.is_emulated else Stage.KERNEL):
             return DeviceReading(
                 lambda: read(
                     plan,

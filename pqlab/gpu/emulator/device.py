@@ -22,6 +22,7 @@ class EmulatedDevice:
     """`memory_bytes`: what it has. `checked`: check mode, which finds what a GPU would hide."""
 
     name = "emulator"
+    is_emulated = True
 
     def __init__(
         self,
