@@ -1,0 +1,150 @@
+"""`where=`: text or a polars expression, and the predicate that it is understood as."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from io import StringIO
+from typing import Any
+
+import polars as pl
+
+from pqlab.errors import SelectionError
+from pqlab.predicate.parse import parse
+from pqlab.predicate.predicate import (
+    And,
+    Comparison,
+    IsNull,
+    Membership,
+    Not,
+    Or,
+    Path,
+    Predicate,
+    columns_of,
+)
+
+# As polars names them in an expression's JSON, and what they become with their sides exchanged.
+_OPERATORS = {"Eq": "==", "NotEq": "!=", "Lt": "<", "LtEq": "<=", "Gt": ">", "GtEq": ">="}
+_MIRRORED = {"Eq": "Eq", "NotEq": "NotEq", "Lt": "Gt", "LtEq": "GtEq", "Gt": "Lt", "GtEq": "LtEq"}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Where:
+    """What was asked for. `predicate` is None for an expression that is not understood.
+
+    Such an expression is applied as it is, to all rows at once, and rules nothing out.
+    """
+
+    expression: pl.Expr
+    predicate: Predicate | None
+
+    @property
+    def columns(self) -> frozenset[Path] | None:
+        """The columns that it looks at, as paths from the root; None: it may be all of them."""
+        if self.predicate is not None:
+            return columns_of(self.predicate)
+        return _root_columns(self.expression)
+
+    def __str__(self) -> str:
+        return "<expression>" if self.predicate is None else str(self.predicate)
+
+
+def of(where: str | pl.Expr) -> Where:
+    """Text, parsed; or an expression, understood as far as it is made of what a predicate has.
+
+    Raises `SelectionError` for text that does not parse, TypeError for anything else.
+    """
+    if isinstance(where, str):
+        predicate = parse(where)
+        return Where(predicate.to_polars(), predicate)
+    if not isinstance(where, pl.Expr):
+        raise TypeError(f"where is text or a polars expression, not {where!r}")
+    if where.meta.has_multiple_outputs():
+        raise SelectionError("where has several outputs, and one condition is wanted")
+    return Where(where, _understood(where))
+
+
+class _OtherShapeError(Exception):
+    """The expression is not made of what a predicate has."""
+
+
+def _understood(expression: pl.Expr) -> Predicate | None:
+    try:
+        return _predicate(json.loads(expression.meta.serialize(format="json")))
+    except (_OtherShapeError, ValueError, RecursionError, pl.exceptions.PolarsError):
+        return None
+
+
+def _predicate(node: Any) -> Predicate:
+    match node:
+        case {"BinaryExpr": {"left": left, "op": "And" | "LogicalAnd", "right": right}}:
+            return And((_predicate(left), _predicate(right)))
+        case {"BinaryExpr": {"left": left, "op": "Or" | "LogicalOr", "right": right}}:
+            return Or((_predicate(left), _predicate(right)))
+        case {"Function": {"input": [part], "function": {"Boolean": "Not"}}}:
+            return Not(_predicate(part))
+        case {"Function": {"input": [column], "function": {"Boolean": "IsNull"}}}:
+            return IsNull(_column(column))
+        case {"Function": {"input": [column], "function": {"Boolean": "IsNotNull"}}}:
+            return Not(IsNull(_column(column)))
+        case {"BinaryExpr": {"left": {"Literal": _} as left, "op": name, "right": right}}:
+            if name in _MIRRORED:
+                turned = {"left": right, "op": _MIRRORED[name], "right": left}
+                return _comparison({"BinaryExpr": turned})
+        case {"BinaryExpr": {"op": name}} if name in _OPERATORS:
+            return _comparison(node)
+        case {"Function": {"input": [column, {"Literal": _} as values]}}:
+            path, listed = _column(column), _literal(values)
+            if not isinstance(listed, pl.Series) or listed.null_count():
+                raise _OtherShapeError
+            listed = listed.to_list()
+            return _checked(node, lambda: Membership(path, tuple(listed)))
+        case {"Column": _} | {"Function": {"function": {"StructExpr": _}}}:
+            return Comparison(_column(node), "==", value=True)
+    raise _OtherShapeError
+
+
+def _comparison(node: Any) -> Predicate:
+    parts = node["BinaryExpr"]
+    column, value = _column(parts["left"]), _literal(parts["right"])
+    return _checked(node, lambda: Comparison(column, _OPERATORS[parts["op"]], value))
+
+
+def _checked(node: Any, make: Callable[[], Comparison | Membership]) -> Predicate:
+    """What was made, if polars writes it in just the same way: type by type, flag by flag."""
+    try:
+        made = make()
+        written = json.loads(made.to_polars().meta.serialize(format="json"))
+    except (TypeError, ValueError):
+        raise _OtherShapeError from None
+    if written != node:
+        raise _OtherShapeError
+    return made
+
+
+def _column(node: Any) -> Path:
+    match node:
+        case {"Column": str(name)}:
+            return (name,)
+        case {"Function": {"input": [parent], "function": {"StructExpr": {"FieldByName": name}}}}:
+            return (*_column(parent), name)
+    raise _OtherShapeError
+
+
+def _literal(node: Any) -> Any:
+    if "Literal" not in node:
+        raise _OtherShapeError
+    value = pl.select(pl.Expr.deserialize(StringIO(json.dumps(node)), format="json")).item()
+    if value is None:
+        raise _OtherShapeError
+    return value
+
+
+def _root_columns(expression: pl.Expr) -> frozenset[Path] | None:
+    try:
+        if "Selector" in expression.meta.serialize(format="json"):
+            return None
+    except pl.exceptions.PolarsError:
+        return None
+    return frozenset((name,) for name in expression.meta.root_names())
