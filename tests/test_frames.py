@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from edited_footers import changed, footer_bytes, metadata_of, with_footer, written
+from edited_footers import changed, footer_bytes, metadata_of, rewritten, with_footer, written
 
 import pqlab
 from pqlab.footer import frame_columns, names, raw
@@ -77,6 +77,7 @@ def test_frames_have_the_documented_columns(data: bytes, metadata: FileMetaData)
         "statistics": statistics_frame(metadata, 0).drop("min", "max"),
         "key_value_metadata": key_values(metadata),
         "layout": layout_frame(metadata, len(data)),
+        "check": pqlab.open(rewritten(data, lambda footer: setattr(footer, "num_rows", 7))).check(),
     }
     assert frames.keys() == frame_columns.FRAMES.keys()
     for name, frame in frames.items():

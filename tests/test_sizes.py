@@ -40,6 +40,8 @@ ELSEWHERE = {
     # An estimate of a file's pages; the emulated device's memory; bounds on hostile files.
     ("plan/build.py", "_GUESSED_PAGE_BYTES"),
     ("gpu/emulator/device.py", "memory_bytes"),
+    # What the inspector reads only when it is asked twice.
+    ("inspector/chunk.py", "_ASKS_ABOVE_BYTES"),
     ("limits.py", "footer_bytes"),
     ("limits.py", "index_bytes"),
     ("limits.py", "page_bytes"),

@@ -144,7 +144,10 @@ i64 load_integer(const u8* value, i32 width) {
 
 // `bits` is 0 for decimals in byte arrays.
 bool read_decimal(const TextFormat& format, const u8* value, i32 length, Int128& out) {
-  if (format.bits == 0) return decimal_from_bytes(value, static_cast<u32>(length), out);
+  // A stored value of no bytes is read as 0; a bound of none is no bound.
+  if (format.bits == 0) {
+    return length > 0 && decimal_from_bytes(value, static_cast<u32>(length), out);
+  }
   const i64 number = load_integer(value, format.width);
   out = {static_cast<u64>(number), number < 0 ? ~0ull : 0};
   return true;
