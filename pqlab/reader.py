@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack, overload
 
 from pqlab import text
 from pqlab.errors import placed
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from rich.console import RenderableType
 
+    from pqlab.filtered_selection import FilteredFrames, FilteredSelection
     from pqlab.overview.view import View
     from pqlab.stream.iterator import Frames
     from pqlab.stream.job import Job
@@ -291,21 +292,60 @@ class ParquetFile:
         with placed(file=self.name):
             return self.page_store.header(key, to_ordinal(page, "a page"))
 
+    @overload
     def select(
-        self, columns: Any = None, *, row_groups: Any = None, pages: Any = None, rows: Any = None
-    ) -> FileSelection:
+        self,
+        columns: Any = None,
+        *,
+        row_groups: Any = None,
+        pages: Any = None,
+        rows: Any = None,
+        where: None = None,
+        prune: bool = True,
+    ) -> FileSelection: ...
+    @overload
+    def select(
+        self,
+        columns: Any = None,
+        *,
+        row_groups: Any = None,
+        pages: Any = None,
+        rows: Any = None,
+        where: str | pl.Expr,
+        prune: bool = True,
+    ) -> FilteredSelection: ...
+    def select(
+        self,
+        columns: Any = None,
+        *,
+        row_groups: Any = None,
+        pages: Any = None,
+        rows: Any = None,
+        where: str | pl.Expr | None = None,
+        prune: bool = True,
+    ) -> FileSelection | FilteredSelection:
         """A part of the file; what is given intersects, and results come in file order.
 
         `columns`: names or dotted paths of leaves or of groups, tuples of path parts (where a name
         has a dot), leaf ordinals, or regular expressions `"^...$"`. `row_groups`: ordinals or
         slices. `pages`: `{(row_group, column): ordinals}`, or `{column: ordinals}` for every
         selected row group; the rows of these pages are then read of all columns. `rows`: half-open
-        `(start, stop)` counted over the whole file, a slice, or a list of these.
+        `(start, stop)` counted over the whole file, a slice, or a list of these. `where`: what the
+        rows must be like, as text (`"fare_amount > 50 and payment_type in (1, 2)"`, parsed as
+        `pqlab.predicate.parse` says) or as a polars expression. Row groups that trusted statistics
+        rule out are not read, unless `prune` is False; the others are filtered by polars.
 
-        Raises `SelectionError` for what the file does not have or what is not unique.
+        Raises `SelectionError` for what the file does not have or what is not unique, and at the
+        place where `where` has no meaning.
         """
         selection = Selection.of(columns, row_groups=row_groups, pages=pages, rows=rows)
-        return FileSelection(self, selection, self._narrow(selection))
+        asked = FileSelection(self, selection, self._narrow(selection))
+        if where is None:
+            return asked
+        from pqlab.filtered_selection import FilteredSelection
+        from pqlab.predicate.where import of
+
+        return FilteredSelection.of(asked, of(where), prune=prune)
 
     def read(
         self,
@@ -314,10 +354,14 @@ class ParquetFile:
         row_groups: Any = None,
         pages: Any = None,
         rows: Any = None,
+        where: str | pl.Expr | None = None,
+        prune: bool = True,
         **options: Unpack[ReadOptions],
     ) -> pl.DataFrame:
         """`select(...).read(...)` in one call: it takes the arguments of both."""
-        selection = self.select(columns, row_groups=row_groups, pages=pages, rows=rows)
+        selection = self.select(
+            columns, row_groups=row_groups, pages=pages, rows=rows, where=where, prune=prune
+        )
         return selection.read(**options)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
@@ -348,10 +392,14 @@ class ParquetFile:
         row_groups: Any = None,
         pages: Any = None,
         rows: Any = None,
+        where: str | pl.Expr | None = None,
+        prune: bool = True,
         **options: Any,
-    ) -> Frames[Any]:
+    ) -> Frames[Any] | FilteredFrames:
         """`select(...).iter_row_groups(...)` in one call: it takes the arguments of both."""
-        selection = self.select(columns, row_groups=row_groups, pages=pages, rows=rows)
+        selection = self.select(
+            columns, row_groups=row_groups, pages=pages, rows=rows, where=where, prune=prune
+        )
         return selection.iter_row_groups(**options)
 
     def iter_batches(

@@ -230,6 +230,13 @@ CHECK: tuple[FrameColumn, ...] = (
     _text("section", "Where the specification says so."),
 )
 
+EXPLAIN: tuple[FrameColumn, ...] = (
+    _ROW_GROUP,
+    _flag("kept", "Whether the row group is read."),
+    _text("reason", "The conditions that rule it out; or why nothing does."),
+    _text("bound", "The statistics that rule it out; null: kept."),
+)
+
 FRAMES: dict[str, tuple[FrameColumn, ...]] = {
     "leaves": LEAVES,
     "row_groups": ROW_GROUPS,
@@ -239,6 +246,7 @@ FRAMES: dict[str, tuple[FrameColumn, ...]] = {
     "key_value_metadata": KEY_VALUES,
     "layout": LAYOUT,
     "check": CHECK,
+    "explain": EXPLAIN,
 }
 
 

@@ -92,6 +92,7 @@ class Plan:
     engine_reason: str
     warnings: tuple[str, ...] = field(default=())
     policy: str = ""  # how a remote source is asked, in words
+    where: str = ""  # what rows must be like, and what that skips, in words
 
     @property
     def requested_bytes(self) -> int:
@@ -170,6 +171,8 @@ class Plan:
             "rows",
             f"{self.num_rows:,} in {text.plural(len(self.tables.row_groups), 'row group')}",
         )
+        if self.where:
+            yield "where", text.clip(text.visible(self.where), _SHOWN_CHARACTERS * 2)
         wasted = self.requested_bytes - self.wanted_bytes
         requests = text.plural(len(self.requests), "request")
         in_gaps = text.share(wasted, self.requested_bytes)
