@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import MutableMapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -111,8 +112,10 @@ class Inspector(anywidget.AnyWidget):
         data, metadata = self._repr_mimebundle_(**options)
         show: dict[str, Any] = {"metadata": metadata, "raw": True, "display_id": uuid4().hex}
         display(data, **show)  # type: ignore[no-untyped-call]
+        self._has_view = False  # of this output
         if getattr(get_ipython(), "kernel", None) is not None:
-            self._show_again(data, show, _SHOWN_AGAIN_AFTER_S)
+            with suppress(RuntimeError):  # displayed by a thread without an event loop
+                self._show_again(data, show, _SHOWN_AGAIN_AFTER_S)
 
     def _show_again(self, data: Any, show: dict[str, Any], after_s: Sequence[float]) -> None:
         def again() -> None:
