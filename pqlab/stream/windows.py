@@ -10,9 +10,11 @@ from dataclasses import dataclass, replace
 from pqlab.trace import Prefetch, WindowReason
 
 LARGEST = 64  # units
-SLACK = 6  # units: what bridges a consumer's pauses, which nothing tells of before the first
+LARGEST_NEAR = 10  # of a source that workers do not wait for: more would only take memory
+SLACK = 5  # units: what bridges a consumer's pauses, which nothing tells of before the first
 
 _BUSY = 0.85  # of the workers' time: with less to spare, more in flight would only wait
+_WAITING = 0.5  # of the workers' time: with more to spare, it is the source that they wait for
 _NOTICEABLE = 0.03  # of the time between two asks: a shorter stall is not worth a larger window
 _IMPROVED = 0.9  # of the stall before: a larger window that gains less was not what was missing
 _PATIENCE = 16  # windows' worth of asks until a larger one is tried again, twice as many each time
@@ -112,9 +114,11 @@ def _after_miss(seen: Window, asked: Asked) -> Window:
         smaller = _resized(seen, max(seen.size // 2, SLACK), WindowReason.NO_GAIN)
         return replace(smaller, wait=max(2 * seen.wait, _PATIENCE * seen.size))
     is_busy = seen.busy_ns > _BUSY * seen.elapsed_ns
-    if is_busy or is_short or seen.asks < seen.wait or seen.size >= LARGEST:
+    is_far = asked.latency_ns > 0 or seen.busy_ns < _WAITING * seen.elapsed_ns
+    largest = LARGEST if is_far else LARGEST_NEAR
+    if is_busy or is_short or seen.asks < seen.wait or seen.size >= largest:
         return seen
-    larger = _resized(seen, min(2 * seen.size, LARGEST), WindowReason[asked.prefetch.name])
+    larger = _resized(seen, min(2 * seen.size, largest), WindowReason[asked.prefetch.name])
     return replace(larger, tried_ns=seen.mean_stall_ns, wait=seen.wait)
 
 
