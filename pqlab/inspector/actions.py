@@ -62,7 +62,7 @@ def go(
 
 
 def look(
-    metadata: FileMetaData,  # noqa: ARG001
+    metadata: FileMetaData,  # noqa: ARG001  # as every action
     state: State,
     *,
     lens: str | None = None,
@@ -86,7 +86,7 @@ def fold(metadata: FileMetaData, state: State, *, root: int) -> State:
     return replace(state, folded=state.folded ^ {root})
 
 
-def sort(metadata: FileMetaData, state: State, *, table: str, column: str) -> State:  # noqa: ARG001
+def sort(metadata: FileMetaData, state: State, *, table: str, column: str) -> State:  # noqa: ARG001  # as every action
     """Sort a table by a column: rising, falling, as it was."""
     old = state.order(table)
     new = Order(column)
@@ -163,12 +163,12 @@ def pick_rows(metadata: FileMetaData, state: State, *, rows: tuple[int, int] | N
     return replace(state, selection=replace(state.selection, rows=((start, stop),)))
 
 
-def clear(metadata: FileMetaData, state: State) -> State:  # noqa: ARG001
+def clear(metadata: FileMetaData, state: State) -> State:  # noqa: ARG001  # as every action
     """Pick nothing in particular, which is everything."""
     return replace(state, selection=Selection())
 
 
-def name(metadata: FileMetaData, state: State, *, variable: str) -> State:  # noqa: ARG001
+def name(metadata: FileMetaData, state: State, *, variable: str) -> State:  # noqa: ARG001  # as every action
     """Name the variable that the frame goes into."""
     if not variable.isidentifier() or keyword.iskeyword(variable):
         raise SelectionError(f"{variable!r} is not the name of a variable")

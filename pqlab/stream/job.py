@@ -29,19 +29,19 @@ class Reading(Protocol):
     """What a job waits for: `Unit`, of a part of a file, or `FileRead`, of one of several."""
 
     @property
-    def done(self) -> bool: ...  # noqa: D102
-    def wait(self) -> None: ...  # noqa: D102
-    def wait_until(self, until: float) -> bool: ...  # noqa: D102
-    def cancel(self) -> None: ...  # noqa: D102
-    def progress(self) -> tuple[int, int, int]: ...  # noqa: D102
+    def done(self) -> bool: ...  # noqa: D102  # as Unit's
+    def wait(self) -> None: ...  # noqa: D102  # as Unit's
+    def wait_until(self, until: float) -> bool: ...  # noqa: D102  # as Unit's
+    def cancel(self) -> None: ...  # noqa: D102  # as Unit's
+    def progress(self) -> tuple[int, int, int]: ...  # noqa: D102  # as Unit's
 
 
 class Readings(Protocol):
     """Where they are from."""
 
-    def ended(self) -> None: ...  # noqa: D102
-    def failed(self, error: BaseException) -> None: ...  # noqa: D102
-    def decoded(self, units: Any) -> list[Any]: ...  # noqa: D102
+    def ended(self) -> None: ...  # noqa: D102  # as FileParts'
+    def failed(self, error: BaseException) -> None: ...  # noqa: D102  # as FileParts'
+    def decoded(self, units: Any) -> list[Any]: ...  # noqa: D102  # as FileParts'
 
 
 class Job(Generic[Frame]):
