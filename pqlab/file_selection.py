@@ -18,6 +18,7 @@ from pqlab.plan.plan import Plan
 from pqlab.plan.ranges import Ranges, length
 from pqlab.plan.selection import Narrowed, Selection
 from pqlab.stream.options import (
+    Decode,
     DecodeOptions,
     Engine,
     Int96Unit,
@@ -25,8 +26,8 @@ from pqlab.stream.options import (
     IterateOptions,
     Strings,
     To,
-    check_read_options,
     engine_of,
+    parted,
     refuse_enum,
 )
 from pqlab.trace import Recording, Stage, Trace
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from pqlab.cpu.engine import Team
-    from pqlab.gpu.device import Device
     from pqlab.native._native import Decoded
     from pqlab.reader import ParquetFile
     from pqlab.stream.iterator import Frames
@@ -136,31 +136,16 @@ class FileSelection:
         if progress:
             return self.submit(**options).result(progress=True)
         self._check_names()
-        return joined(_assembled(self._decode(**options, for_polars=True), to_frame))
+        parts = self._decode(Decode(**options), for_polars=True)
+        return joined(_assembled(parts, to_frame))
 
-    def to_arrow(
-        self,
-        *,
-        engine: Engine = "auto",
-        workers: int | None = None,
-        int96_unit: Int96Unit = "ns",
-        invalid_utf8: InvalidUtf8 = "error",
-        strings: Strings = "string",
-        trace: Trace | None = None,
-    ) -> pa.Table:
+    def to_arrow(self, **options: Unpack[DecodeOptions]) -> pa.Table:
         """Read into a pyarrow table; arguments and errors as of `read`."""
         import pyarrow as pa
 
         from pqlab.assemble.arrow import to_table
 
-        parts = self._decode(
-            engine=engine,
-            workers=workers,
-            int96_unit=int96_unit,
-            invalid_utf8=invalid_utf8,
-            strings=strings,
-            trace=trace,
-        )
+        parts = self._decode(Decode(**options))
         with placed(file=self.file.name):
             tables = _assembled(parts, to_table)
         return tables[0] if len(tables) == 1 else pa.concat_tables(tables)
@@ -174,7 +159,7 @@ class FileSelection:
 
         from pqlab.assemble.arrow import beside
 
-        parts = self._decode()
+        parts = self._decode(Decode())
         batches = (beside([pa.record_batch(d) for d in part.decoded]) for part in parts)
         reader = pa.RecordBatchReader.from_batches(self._arrow_schema, batches)
         return reader.__arrow_c_stream__(requested_schema)
@@ -190,16 +175,7 @@ class FileSelection:
         with placed(file=self.file.name):
             return columns_of(self.file.metadata, self.narrowed.leaves).schema
 
-    def submit(
-        self,
-        *,
-        engine: Engine = "auto",
-        workers: int | None = None,
-        int96_unit: Int96Unit = "ns",
-        invalid_utf8: InvalidUtf8 = "error",
-        strings: Strings = "string",
-        trace: Trace | None = None,
-    ) -> Job[pl.DataFrame]:
+    def submit(self, **options: Unpack[DecodeOptions]) -> Job[pl.DataFrame]:
         """Begin to read into a polars frame, and go on: `.result()`, `.progress`, `.cancel()`.
 
         Arguments as of `read`; raises at once what planning finds wrong.
@@ -209,19 +185,13 @@ class FileSelection:
         from pqlab.stream.job import Job
         from pqlab.stream.units import begin_all
 
+        decode = Decode(**options)
         self._check_names()
-        opener = file_opener(
-            engine,
-            workers=workers,
-            trace=trace,
-            int96_unit=int96_unit,
-            invalid_utf8=invalid_utf8,
-            strings=strings,
-        )
-        plan = self.plan(engine=engine, walk=True)
+        opener = file_opener(decode)
+        plan = self.plan(engine=decode.engine, walk=True)
         size, what = plan.memory_high_bytes, "what is decoded"
         self.file.limits.check("read_bytes", size, what, file=self.file.name)
-        opened = opener(self.file, [plan.leaves], Team.of(workers))
+        opened = opener(self.file, [plan.leaves], Team.of(decode.workers))
         units, executor = begin_all(opened, split(plan, self.file.io))
         return Job(opened, units, joined_frames, plan.wanted_bytes, executor)
 
@@ -267,43 +237,24 @@ class FileSelection:
         """
         return self._iterate(rows, to, **options)
 
-    def _iterate(
-        self,
-        rows: int | None,
-        to: To,
-        *,
-        engine: Engine = "auto",
-        workers: int | None = None,
-        int96_unit: Int96Unit = "ns",
-        invalid_utf8: InvalidUtf8 = "error",
-        strings: Strings = "string",
-        trace: Trace | None = None,
-        **options: Any,
-    ) -> Frames[Any]:
+    def _iterate(self, rows: int | None, to: To, **options: Unpack[IterateOptions]) -> Frames[Any]:
         from pqlab.stream.forms import form
         from pqlab.stream.stream import Picked, stream
 
         made = form(to)
-        refuse_enum(strings)
+        decode, ahead = parted(options)
+        refuse_enum(decode.strings)
         if to == "polars":
             self._check_names()
-        begin = file_opener(
-            engine,
-            workers=workers,
-            trace=trace,
-            int96_unit=int96_unit,
-            invalid_utf8=invalid_utf8,
-            strings=strings,
-            for_polars=to == "polars",
-        )
+        begin = file_opener(decode, for_polars=to == "polars")
         return stream(
             [Picked(self.file.metadata, self.rows(), self.roots())],
             lambda _, lanes, team: begin(self.file, lanes, team),
             made,
             rows=rows,
-            workers=workers,
+            workers=decode.workers,
             policy=self.file.io,
-            **options,
+            **ahead,
         )
 
     def rows(self) -> dict[int, Ranges]:
@@ -322,45 +273,25 @@ class FileSelection:
         shape = f"{text.plural(len(self.narrowed.leaves), 'column')}, {text.plural(rows, 'row')}"
         return f"<{self.code}: {shape}{of_pages}>"
 
-    def _decode(
-        self,
-        *,
-        engine: Engine = "auto",
-        trace: Trace | None = None,
-        workers: int | None = None,
-        int96_unit: Int96Unit = "ns",
-        invalid_utf8: InvalidUtf8 = "error",
-        strings: Strings = "string",
-        for_polars: bool = False,
-    ) -> Iterator[_Part]:
+    def _decode(self, options: Decode, *, for_polars: bool = False) -> Iterator[_Part]:
         from pqlab.cpu.engine import Team
         from pqlab.stream.units import file_parts
 
-        check_read_options(
-            trace=trace,
-            workers=workers,
-            int96_unit=int96_unit,
-            invalid_utf8=invalid_utf8,
-            strings=strings,
-        )
         file = self.file
         names = (leaf.column for leaf in file.metadata.leaves)
-        with reading(trace, file.name, names) as recording:
+        with reading(options.trace, file.name, names) as recording:
             with timed(recording, Stage.PLAN):
                 narrowed, pages = self._resolve(walk=True)
-                plan = self._plan(narrowed, pages, engine)
-            engine_of(engine, strings)
+                plan = self._plan(narrowed, pages, options.engine)
             size, what = plan.memory_high_bytes, "what is decoded"
             file.limits.check("read_bytes", size, what, file=file.name)
             opened = file_parts(
                 file,
                 [plan.leaves],
-                Team.of(workers),
+                Team.of(options.workers),
                 recording,
-                _device(plan.engine),
-                int96_unit=int96_unit,
-                invalid_utf8=invalid_utf8,
-                strings=strings,
+                options,
+                device=options.device,
                 for_polars=for_polars,
             )
             if opened.is_local:
@@ -455,51 +386,21 @@ class FileSelection:
 
 
 def file_opener(
-    engine: Engine,
-    *,
-    workers: int | None,
-    trace: Trace | None,
-    int96_unit: Int96Unit,
-    invalid_utf8: InvalidUtf8,
-    strings: Strings = "string",
-    for_polars: bool = True,
+    options: Decode, *, for_polars: bool = True
 ) -> Callable[[ParquetFile, Sequence[tuple[int, ...]], Team], FileParts]:
-    """What opens a file for an iteration. Raises for an option that has no such value."""
+    """What opens a file for an iteration."""
     from pqlab.stream.units import file_parts
 
-    device = _device(engine_of(engine, strings)[0])
-    check_read_options(
-        trace=trace,
-        workers=workers,
-        int96_unit=int96_unit,
-        invalid_utf8=invalid_utf8,
-        strings=strings,
-    )
-    into = trace if trace is not None else active_trace()
+    device = options.device
+    into = options.trace if options.trace is not None else active_trace()
 
     def opened(file: ParquetFile, lanes: Sequence[tuple[int, ...]], team: Team) -> FileParts:
+        recording = begun(into, file)
         return file_parts(
-            file,
-            lanes,
-            team,
-            begun(into, file),
-            device,
-            int96_unit=int96_unit,
-            invalid_utf8=invalid_utf8,
-            strings=strings,
-            for_polars=for_polars,
+            file, lanes, team, recording, options, device=device, for_polars=for_polars
         )
 
     return opened
-
-
-def _device(engine: str) -> Device | None:
-    """What an engine's kernels run on; None: native threads decode."""
-    if engine == "cpu":
-        return None
-    from pqlab.gpu.devices import device_of
-
-    return device_of(engine)
 
 
 def begun(trace: Trace | None, file: ParquetFile) -> Recording | None:

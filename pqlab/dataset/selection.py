@@ -20,17 +20,15 @@ from pqlab.plan.plan import Plan
 from pqlab.plan.ranges import Ranges
 from pqlab.reader import ParquetFile
 from pqlab.stream.options import (
+    TYPING,
     DecodeOptions,
     Engine,
-    Int96Unit,
-    InvalidUtf8,
     IterateOptions,
     ReadOptions,
-    Strings,
     To,
+    parted,
     refuse_enum,
 )
-from pqlab.trace import Trace
 
 if TYPE_CHECKING:
     import polars as pl
@@ -200,30 +198,14 @@ class DatasetSelection:
         """Frames of so many rows, across files; as of `FileSelection.iter_batches`."""
         return self._iterate(rows, to, **options)
 
-    def _iterate(
-        self,
-        rows: int | None,
-        to: To,
-        *,
-        engine: Engine = "auto",
-        workers: int | None = None,
-        int96_unit: Int96Unit = "ns",
-        invalid_utf8: InvalidUtf8 = "error",
-        strings: Strings = "string",
-        trace: Trace | None = None,
-        **options: Any,
-    ) -> Frames[Any]:
+    def _iterate(self, rows: int | None, to: To, **options: Unpack[IterateOptions]) -> Frames[Any]:
         from pqlab.stream.forms import form
         from pqlab.stream.stream import Picked, stream
 
-        choices: Any = {
-            "int96_unit": int96_unit,
-            "invalid_utf8": invalid_utf8,
-            "strings": strings,
-        }
-        refuse_enum(strings)
-        begin = file_opener(engine, workers=workers, trace=trace, **choices)
-        base, empty = form(to), self._empty(choices)
+        decode, ahead = parted(options)
+        refuse_enum(decode.strings)
+        begin = file_opener(decode)
+        base, empty = form(to), self._empty(options)
 
         def assemble(part: Part, file: FileParts, decoded: list[Decoded]) -> Any:
             number, selection = self.parts[part.file]
@@ -246,9 +228,9 @@ class DatasetSelection:
             lambda file, lanes, team: begin(self.parts[file][1].file, lanes, team),
             base._replace(assemble=assemble),
             rows=rows,
-            workers=workers,
+            workers=decode.workers,
             policy=self.dataset.io,
-            **options,
+            **ahead,
         )
 
     def _lanes(self, selection: FileSelection) -> list[tuple[int, ...]]:
@@ -316,11 +298,11 @@ class DatasetSelection:
             columns.append(column)
         return pl.DataFrame(columns)
 
-    def _empty(self, options: ReadOptions | DecodeOptions) -> pl.DataFrame:
+    def _empty(self, options: ReadOptions | DecodeOptions | IterateOptions) -> pl.DataFrame:
         """The result without rows: each column typed by the first file that has it."""
         import polars as pl
 
-        typing: ReadOptions = {**options, "trace": None, "memory_limit": None}
+        typing: Any = {name: value for name, value in options.items() if name in TYPING}
         typed_by = self.dataset.merged.typed_by
         by_file: dict[int, list[Path]] = {}
         for path in self.paths:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal, TypeAlias, TypedDict, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, cast, get_args
 
 from pqlab.errors import EngineError
 from pqlab.trace import Trace
+
+if TYPE_CHECKING:
+    from pqlab.gpu.device import Device
 
 Engine: TypeAlias = Literal["auto", "cpu", "gpu", "emulated"]
 Int96Unit: TypeAlias = Literal["ns", "us"]
@@ -15,6 +19,9 @@ InvalidUtf8: TypeAlias = Literal["error", "binary"]
 Strings: TypeAlias = Literal["string", "categorical", "enum"]
 Prefetch: TypeAlias = int | Literal["adaptive"]
 To: TypeAlias = Literal["polars", "arrow"]
+
+
+TYPING = ("int96_unit", "invalid_utf8", "strings")  # the options that types of columns depend on
 
 
 class DecodeOptions(TypedDict, total=False):
@@ -35,14 +42,18 @@ class ReadOptions(DecodeOptions, total=False):
     progress: bool
 
 
-class IterateOptions(DecodeOptions, total=False):
-    """The keyword arguments of `FileSelection.iter_row_groups` beside `to`."""
+class Ahead(TypedDict, total=False):
+    """How far ahead an iteration reads, of which row groups, in which order."""
 
     prefetch: Prefetch
     memory_limit: int | None
     shard: tuple[int, int] | None
     shuffle: int | None
     state: Mapping[str, Any] | None
+
+
+class IterateOptions(DecodeOptions, Ahead, total=False):
+    """The keyword arguments of `FileSelection.iter_row_groups` beside `to`."""
 
 
 def engine_of(engine: str, strings: str = "string") -> tuple[str, str]:
@@ -74,19 +85,46 @@ def _why_auto_takes_the_cpu() -> str:
     return f"auto takes the CPU: {reason}"
 
 
-def check_read_options(
-    *, trace: object, workers: int | None, int96_unit: str, invalid_utf8: str, strings: str
-) -> None:
-    """Raise ValueError, or TypeError, for what an option cannot be."""
-    if trace is not None and not isinstance(trace, Trace):
-        raise TypeError(f"trace is None or a pqlab.Trace to record into, not {trace!r}")
-    if workers is not None and workers < 1:
-        raise ValueError(f"workers is None or a number of threads, not {workers!r}")
-    check_choice("int96_unit", int96_unit, Int96Unit)
-    check_choice("invalid_utf8", invalid_utf8, InvalidUtf8)
-    check_choice("strings", strings, Strings)
-    if strings != "string" and invalid_utf8 == "binary":
-        raise ValueError(f'invalid_utf8="binary" gives bytes, of which strings={strings!r} is none')
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decode:
+    """What `DecodeOptions` say. Raises `EngineError`, ValueError or TypeError if they cannot be."""
+
+    engine: Engine = "auto"
+    workers: int | None = None
+    int96_unit: Int96Unit = "ns"
+    invalid_utf8: InvalidUtf8 = "error"
+    strings: Strings = "string"
+    trace: Trace | None = None
+
+    def __post_init__(self) -> None:
+        if self.trace is not None and not isinstance(self.trace, Trace):
+            raise TypeError(f"trace is None or a pqlab.Trace to record into, not {self.trace!r}")
+        if self.workers is not None and self.workers < 1:
+            raise ValueError(f"workers is None or a number of threads, not {self.workers!r}")
+        check_choice("int96_unit", self.int96_unit, Int96Unit)
+        check_choice("invalid_utf8", self.invalid_utf8, InvalidUtf8)
+        check_choice("strings", self.strings, Strings)
+        if self.strings != "string" and self.invalid_utf8 == "binary":
+            told = f"strings={self.strings!r} is none"
+            raise ValueError(f'invalid_utf8="binary" gives bytes, of which {told}')
+        engine_of(self.engine, self.strings)
+
+    @property
+    def device(self) -> Device | None:
+        """What the engine's kernels run on; None: native threads decode."""
+        name, _ = engine_of(self.engine, self.strings)
+        if name == "cpu":
+            return None
+        from pqlab.gpu.devices import device_of
+
+        return device_of(name)
+
+
+def parted(options: IterateOptions) -> tuple[Decode, Ahead]:
+    """How an iteration decodes, and how far ahead it reads."""
+    ahead = {name: value for name, value in options.items() if name in Ahead.__annotations__}
+    decode = {name: value for name, value in options.items() if name not in ahead}
+    return Decode(**cast("DecodeOptions", decode)), cast("Ahead", ahead)
 
 
 def refuse_enum(strings: str) -> None:
@@ -106,7 +144,7 @@ def check_choice(name: str, value: object, choices: Any) -> None:
 
 
 def check_iterate_options(rows: int | None, prefetch: object, memory_limit: int | None) -> None:
-    """As `check_read_options`."""
+    """As `Decode`."""
     if rows is not None and rows < 1:
         raise ValueError(f"rows is how many rows a frame has, at least 1, not {rows!r}")
     is_number = isinstance(prefetch, int) and not isinstance(prefetch, bool) and prefetch >= 0

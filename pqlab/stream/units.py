@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent import futures
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias, Unpack
+from typing import TYPE_CHECKING, TypeAlias
 
 from pqlab.cpu import engine
 from pqlab.cpu.engine import FetchedBytes, LocalBytes, Reading, Team
@@ -21,6 +21,7 @@ from pqlab.native._native import Decoded
 from pqlab.plan.build import build, part as cut_plan, whole_row_groups
 from pqlab.plan.plan import Plan
 from pqlab.plan.selection import Narrowed
+from pqlab.stream.options import Decode
 from pqlab.stream.parts import Part
 from pqlab.trace import Recording, Stage
 from pqlab.trace.recorder import timed
@@ -279,12 +280,17 @@ def file_parts(
     lanes: Sequence[tuple[int, ...]],
     team: Team,
     recording: Recording | None,
-    device: Device | None = None,
-    **options: Unpack[engine.Options],
+    options: Decode,
+    *,
+    device: Device | None,
+    for_polars: bool,
 ) -> FileParts:
     """The file, with what was said of it when it was opened."""
     given: engine.Options = {
-        **options,
+        "int96_unit": options.int96_unit,
+        "invalid_utf8": options.invalid_utf8,
+        "strings": options.strings,
+        "for_polars": for_polars,
         "verify_checksums": file.verify_checksums,
         "limits": file.limits,
         "recorder": recording.add if recording is not None else None,
