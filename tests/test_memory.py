@@ -228,13 +228,12 @@ def test_released_memory_comes_back_as_zeros(tmp_path: Path) -> None:
 
 
 THOUSAND_READS = """
-    import gc, json, sys, time
+    import gc, json, sys
     from pathlib import Path
     import pqlab
 
     def counted():
         gc.collect()
-        time.sleep(0.5)  # a thread may still hold what it decoded last, on a busy machine
         memory = pqlab.memory()
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
         return memory.in_use_bytes, memory.kept_bytes, pages
@@ -261,7 +260,8 @@ def test_a_thousand_reads_leave_nothing_behind(tmp_path: Path) -> None:
         check=True,
     )
     before, after = json.loads(done.stdout)
-    assert after[0] == before[0]
+    # A worker's scratch is its own, and grows with the first page that it happens to decode.
+    assert after[0] < before[0] + MIB // 2
     assert after[1] <= before[1] + MIB
     # polars, Python and malloc have their own say in it.
     assert (after[2] - before[2]) * mmap.PAGESIZE < 16 * MIB
