@@ -14,8 +14,8 @@ from pqlab.footer.names import CODECS, ENCODINGS
 from pqlab.footer.raw import idl
 from pqlab.native import _native
 
-# u: used, a frame, a plan or a read depends on it; s: shown only, in a raw view;
-# r: refused, what has it is not read.
+# u: used, a frame, a plan, a read or `check` depends on it; s: shown only, in a raw view;
+# r: refused, what has it is not read. tests/test_format_coverage.py changes each to see.
 FIELDS = {
     "SchemaElement": {
         "u": "type type_length repetition_type name num_children converted_type scale precision"
@@ -38,23 +38,22 @@ FIELDS = {
         " is_min_value_exact nan_count",
     },
     "SizeStatistics": {
-        "u": "unencoded_byte_array_data_bytes",
-        "s": "repetition_level_histogram definition_level_histogram",
+        "u": "unencoded_byte_array_data_bytes repetition_level_histogram"
+        " definition_level_histogram",
     },
     "BoundingBox": {"s": "xmin xmax ymin ymax zmin zmax mmin mmax"},
     "GeospatialStatistics": {"s": "bbox geospatial_types"},
     "DataPageHeader": {
         "u": "num_values encoding definition_level_encoding repetition_level_encoding statistics",
     },
-    "DictionaryPageHeader": {"u": "num_values encoding", "s": "is_sorted"},
+    "DictionaryPageHeader": {"u": "num_values encoding is_sorted"},
     "DataPageHeaderV2": {
         "u": "num_values num_nulls num_rows encoding definition_levels_byte_length"
         " repetition_levels_byte_length is_compressed statistics",
     },
     "PageHeader": {
         "u": "type uncompressed_page_size compressed_page_size crc data_page_header"
-        " dictionary_page_header data_page_header_v2",
-        "s": "index_page_header",
+        " dictionary_page_header data_page_header_v2 index_page_header",
     },
     "PageLocation": {"u": "offset compressed_page_size first_row_index"},
     "OffsetIndex": {"u": "page_locations", "s": "unencoded_byte_array_data_bytes"},
@@ -62,10 +61,10 @@ FIELDS = {
         "u": "null_pages min_values max_values null_counts",
         "s": "boundary_order repetition_level_histograms definition_level_histograms nan_counts",
     },
-    "BloomFilterAlgorithm": {"u": "BLOCK"},
-    "BloomFilterHash": {"u": "XXHASH"},
-    "BloomFilterCompression": {"u": "UNCOMPRESSED"},
-    "BloomFilterHeader": {"u": "numBytes algorithm hash compression"},
+    "BloomFilterAlgorithm": {"s": "BLOCK"},
+    "BloomFilterHash": {"s": "XXHASH"},
+    "BloomFilterCompression": {"s": "UNCOMPRESSED"},
+    "BloomFilterHeader": {"s": "numBytes algorithm hash compression"},
     "AesGcmV1": {"s": "aad_prefix aad_file_unique supply_aad_prefix"},
     "AesGcmCtrV1": {"s": "aad_prefix aad_file_unique supply_aad_prefix"},
     "EncryptionAlgorithm": {"r": "AES_GCM_V1 AES_GCM_CTR_V1"},
@@ -157,7 +156,7 @@ INTRODUCTION = """\
 
 What pqlab does with every part of the Parquet format:
 
-- **used**: a column of a frame, the overview, a plan or a read depends on it.
+- **used**: a column of a frame, the overview, a plan, a read or a rule of `check` depends on it.
 - **shown only**: a field is in the raw views (`f.page_header(...)`, `pqlab.footer.raw`) and \
 nothing depends on it.
 - **refused**: reading what has it is an `UnsupportedError` or `EncryptedError` with its place and \
