@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import random
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache, partial
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, Literal, NamedTuple, TypedDict
 
 from dremel import (
     LIST,
@@ -26,6 +26,7 @@ from dremel import (
 )
 from encoders import DEFINED, FRAMINGS, UNCOMPRESSED, compress, dictionary_of, plain
 from handmade import Page
+from logical_types import LOGICAL, LogicalType
 
 ROWS = 41  # of a row group
 ROW_GROUPS = 2
@@ -93,9 +94,18 @@ TYPES = {
 }  # fmt: skip
 DISTINCT = 30  # values of a type
 
-COLUMNS = [
-    (name, encoding) for name, type_ in TYPES.items() for encoding in DEFINED[type_.physical]
-]
+# Of what a file has a column for each encoding: by default the physical types, of all sorts.
+Types = Literal["stored", "logical"]
+TABLES: dict[Types, Mapping[str, Type | LogicalType]] = {"stored": TYPES, "logical": LOGICAL}
+
+
+def columns_of(types: Types = "stored") -> list[tuple[str, str]]:
+    """The (type, encoding) of each column."""
+    table = TABLES[types].items()
+    return [(name, encoding) for name, type_ in table for encoding in DEFINED[type_.physical]]
+
+
+COLUMNS = columns_of()
 
 # Text of the nodes above a leaf `x`, from the root; {} is the leaf's repetition and type.
 Shape = Callable[[str, dict[str, Any]], Node]
@@ -163,7 +173,7 @@ LAYOUTS: dict[str, Layout] = {"v1": {}, "v1, BIT_PACKED": {"bit_packed": True},
                                        "v2": {"v2": True}}  # fmt: skip
 
 
-def _records(root: Node, type_: Type, rng: random.Random) -> list[Any]:
+def _records(root: Node, type_: Type | LogicalType, rng: random.Random) -> list[Any]:
     def content(node: Node) -> Any:
         if node.children:
             return {child.name: value(child) for child in node.children}
@@ -205,8 +215,8 @@ def _pages(leaf: Node, entries: list[Entry], encoding: str, layout: Layout) -> l
     ]
 
 
-def _written(shape: str, layout: str, name: str, encoding: str) -> Written:
-    type_ = TYPES[name]
+def _written(shape: str, layout: str, types: Types, name: str, encoding: str) -> Written:
+    type_ = TABLES[types][name]
     root = SHAPES[shape](type_.word, type_.element)
     root.text = f"{root.repetition} {root.text.split()[1]} {name}-{encoding}"
     rng = random.Random(f"{SEED} {shape} {name}")  # the same values in every encoding
@@ -222,9 +232,9 @@ def _written(shape: str, layout: str, name: str, encoding: str) -> Written:
 
 
 @cache
-def written(shape: str, layout: str) -> list[Written]:
-    """Of each of `COLUMNS` what stands in the file."""
-    return [_written(shape, layout, name, encoding) for name, encoding in COLUMNS]
+def written(shape: str, layout: str, types: Types = "stored") -> list[Written]:
+    """Of each of `columns_of(types)` what stands in the file."""
+    return [_written(shape, layout, types, *column) for column in columns_of(types)]
 
 
 def _compressed(page: Page, codec: int, compressor: Callable[[bytes], bytes]) -> Page:
@@ -239,13 +249,15 @@ def _compressed(page: Page, codec: int, compressor: Callable[[bytes], bytes]) ->
     return replace(page, body=body, uncompressed=len(page.body))
 
 
-def matrix_file(shape: str, layout: str, codec: int, framing: str | None = None) -> bytes:
-    """A column `TYPE-ENCODING` for each of `COLUMNS`, in `ROW_GROUPS` row groups of `ROWS`.
+def matrix_file(
+    shape: str, layout: str, codec: int, framing: str | None = None, types: Types = "stored"
+) -> bytes:
+    """A column `TYPE-ENCODING` for each of `columns_of(types)`, in `ROW_GROUPS` groups of `ROWS`.
 
     `framing`: of `FRAMINGS`, in the codec's place.
     """
     codec, compressor = FRAMINGS[framing] if framing else (codec, partial(compress, codec))
-    columns = written(shape, layout)
+    columns = written(shape, layout, types)
     groups = [
         [
             [_compressed(page, codec, compressor) for page in pages]
