@@ -18,6 +18,7 @@ from IPython.core.magic_arguments import argument, magic_arguments
 import pqlab
 from pqlab import arguments, text
 from pqlab.errors import PqlabError
+from pqlab.inspector import Unopened
 
 _ABOUT_SOURCE = "a file, folder, glob or URL; quote it if it has spaces"
 
@@ -81,7 +82,10 @@ class PqlabMagics(Magics):
         Its footer is read, its data is not before you ask for it. Datasets have the overview.
         """
         options = _parse(self.pqinspect, line)
-        file = _without_traceback(lambda: pqlab.open(options.source))
+        try:
+            file = pqlab.open(options.source)
+        except PqlabError as error:
+            return Unopened(error)
         if options.output:
             self._assign(options.output, file)
         is_notebook = getattr(self.shell, "kernel", None) is not None

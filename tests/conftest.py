@@ -11,12 +11,16 @@ import csv
 import os
 import shutil
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from command_line import Run, runner
 from forms import FORMS
+
+if TYPE_CHECKING:
+    from lab_server import Lab
 
 IN_CI = os.environ.get("CI") == "true"
 
@@ -80,3 +84,16 @@ def manifest(corpus: Path) -> list[dict[str, str]]:
 def run(capsys: pytest.CaptureFixture[str]) -> Run:
     """`run("info", path)`: the command line's exit code and what it wrote."""
     return runner(capsys)
+
+
+@pytest.fixture(scope="session")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """A JupyterLab with a browser; its folder has taxi.parquet."""
+    from lab_server import lab_server
+
+    from pqlab import sample
+
+    folder = tmp_path_factory.mktemp("lab")
+    sample.write(folder / "taxi.parquet", rows=200_000)
+    with lab_server(folder) as running:
+        yield running

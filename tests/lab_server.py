@@ -1,4 +1,7 @@
-"""A JupyterLab of the tests' own: one server, one browser, notebooks that are opened in it."""
+"""A JupyterLab of the tests' own: one server, one browser, notebooks that are opened in it.
+
+With `PQLAB_SCREENSHOTS` set to a folder, what tests `keep` is there afterwards.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +18,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 STARTS_WITHIN_S = 60
 KERNEL_WITHIN_MS = 60_000
+SCHEMA = ".pq-overview .pq-schema"
 _IS_READY = """(cells) => {
     const panel = window.jupyterapp?.shell.currentWidget;
     const kernel = panel?.sessionContext?.session?.kernel;
@@ -33,6 +37,8 @@ _RUN = """(code) => {
     notebook.activeCell.model.sharedModel.setSource(code);
     void window.jupyterapp.commands.execute("notebook:run-cell-and-select-next");
 }"""
+
+_CHANGE_THEME = "(theme) => window.jupyterapp.commands.execute('apputils:change-theme', { theme })"
 
 
 class Lab:
@@ -56,16 +62,27 @@ class Lab:
         page.wait_for_selector(".jp-Notebook .jp-CodeCell", timeout=KERNEL_WITHIN_MS)
         page.wait_for_function(_IS_READY, arg=len(cells), timeout=KERNEL_WITHIN_MS)
         if theme == "dark":
-            page.evaluate(
-                "document.body.dataset.jpThemeLight = 'false';"
-                "document.body.dataset.jpThemeName = 'JupyterLab Dark';"
-            )
+            page.evaluate(_CHANGE_THEME, "JupyterLab Dark")
+            page.wait_for_selector("body[data-jp-theme-light=false]", state="attached")
         page.evaluate("void window.jupyterapp.commands.execute('notebook:run-all-cells')")
         return page
 
     def run(self, page: Page, code: str) -> None:
         """Run more code in the notebook's last cell, which is empty; another one follows it."""
         page.evaluate(_RUN, code)
+
+
+def inspector(lab: Lab, path: str, **options: Any) -> Page:
+    """A page with the inspector of a file, as `w`."""
+    page = lab.open(f"import pqlab; w = pqlab.inspect({path!r}); w", "", **options)
+    expect(page.locator(SCHEMA)).to_be_visible(timeout=KERNEL_WITHIN_MS)
+    return page
+
+
+def keep(page: Page, name: str) -> None:
+    """A screenshot of what is seen now, if they are wanted."""
+    if folder := os.environ.get("PQLAB_SCREENSHOTS"):
+        page.screenshot(path=Path(folder) / f"{name}.png")
 
 
 def _notebook(cells: Sequence[str]) -> dict[str, Any]:

@@ -13,41 +13,15 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from inspector_screen import Screen, of_table
 
 import pqlab
 from pqlab import sample
 from pqlab.errors import SelectionError
-from pqlab.inspector import Session
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from benchmarks import footer_files
-
-NOW = {"defer": lambda work: work()}
-
-
-class Screen:
-    """A session and all that it said; nothing runs in another thread."""
-
-    def __init__(self, file: pqlab.ParquetFile) -> None:
-        self.said: list[dict[str, Any]] = []
-        self.namespace: dict[str, Any] = {}
-        self.session = Session(file, self._hear, namespace=self.namespace, **NOW)
-        self.say(open=True)
-
-    def _hear(self, message: dict[str, Any]) -> None:
-        self.said.append(json.loads(json.dumps(message)))
-
-    def say(self, **message: Any) -> None:
-        self.session.handle(message)
-
-    def last(self, kind: str) -> Any:
-        return [message for message in self.said if message["kind"] == kind][-1]
-
-    def rows(self, table: str, **more: Any) -> list[Any]:
-        self.say(ask=table, start=0, stop=200, **more)
-        found: list[Any] = self.last("rows")["rows"]
-        return found
 
 
 @pytest.fixture(scope="module")
@@ -60,12 +34,6 @@ def taxi(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def screen(taxi: Path) -> Screen:
     return Screen(pqlab.open(taxi))
-
-
-def of_table(table: pa.Table, **options: Any) -> Screen:
-    sink = io.BytesIO()
-    pq.write_table(table, sink, **options)
-    return Screen(pqlab.open(sink.getvalue()))
 
 
 def test_overview_shows_what_pyarrow_knows(screen: Screen, taxi: Path) -> None:
@@ -235,26 +203,6 @@ def test_a_replaced_file_is_said_so(tmp_path: Path) -> None:
     pq.write_table(pa.table({"a": list(range(2000))}), path)
     screen.say(run="read")
     assert screen.last("run")["error"]["kind"] == "SourceChangedError"
-
-
-def test_absent_empty_and_deprecated_bounds_differ() -> None:
-    table = pa.table({"s": pa.array(["", "b"]), "n": pa.array([None, None], pa.string())})
-    screen = of_table(table)
-
-    def shown(leaf: int) -> dict[str, str]:
-        screen.say(do="go", screen="column", leaf=leaf)
-        names = [column["name"] for column in screen.last("view")["body"]["table"]["columns"]]
-        return dict(zip(names, screen.rows("column")[0], strict=True))
-
-    assert shown(0)["min_text"] == '""'
-    assert shown(0)["bounds_state"] == "present"
-    assert shown(1)["min_text"] == "—"
-    assert shown(1)["null_count"] == "2"
-    bare = of_table(table, write_statistics=False)
-    bare.say(do="go", screen="column", leaf=0)
-    row = bare.rows("column")[0]
-    assert "—" in row
-    assert "absent" in row
 
 
 def test_names_that_are_not_unique_are_picked_by_ordinal() -> None:

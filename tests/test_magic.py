@@ -117,7 +117,7 @@ def test_quotes_and_braces(shell: Any, taxi: Path) -> None:
         ("%pqread {quoted} -e abacus", "abacus"),
         ("%pqread 'not closed", "quotation"),
         ("%pqread /no/such/file.parquet", "/no/such/file.parquet"),
-        ("%pqinspect /no/such/file.parquet", "/no/such/file.parquet"),
+        ("%pqinspect", "required: PATH"),
     ],
 )
 def test_bad_input_is_a_message(
@@ -148,6 +148,13 @@ def test_inspect(shell: Any) -> None:
     shown, _ = shell.display_formatter.format(file)
     assert "taxi trips.parquet" in shown["text/html"]
     assert "taxi trips.parquet" in shown["text/plain"]
+
+
+def test_inspect_shows_why_a_file_cannot_be_opened(shell: Any) -> None:
+    shown, _ = shell.display_formatter.format(run(shell, "%pqinspect /no/such/file.parquet"))
+    for form in ("text/plain", "text/html"):
+        assert "/no/such/file.parquet" in shown[form]
+        assert "Relative paths start at" in shown[form]
 
 
 def test_names_are_text(shell: Any, tmp_path: Path) -> None:

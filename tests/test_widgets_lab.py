@@ -1,59 +1,22 @@
-"""The inspector in a real JupyterLab, used by mouse and by keyboard, without a network.
-
-With `PQLAB_SCREENSHOTS` set to a folder, what is seen is kept there.
-"""
+"""The inspector in a real JupyterLab, used by mouse and by keyboard, without a network."""
 
 from __future__ import annotations
-
-import os
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from lab_server import Lab, lab_server
+from lab_server import SCHEMA, Lab, inspector, keep
 from playwright.sync_api import Page, expect
-
-from pqlab import sample
 
 pytestmark = pytest.mark.browser
 
-SCHEMA = ".pq-overview .pq-schema"
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 STRANGE = "<img src=x onerror=\"document.title='owned'\">"
 
 
 @pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    folder = tmp_path_factory.mktemp("lab")
-    sample.write(folder / "taxi.parquet", rows=200_000)
-    table = pa.table({STRANGE: [1, 2], "b": ["x", STRANGE]}, metadata={"k": STRANGE})
-    pq.write_table(table, folder / "strange.parquet")
-    with lab_server(folder) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
 def page(lab: Lab) -> Page:
     return inspector(lab, "taxi.parquet")
-
-
-def inspector(lab: Lab, path: str, **options: Any) -> Page:
-    """A page with the inspector of a file."""
-    page = lab.open(f"import pqlab; w = pqlab.inspect({path!r}); w", "", **options)
-    expect(page.locator(SCHEMA)).to_be_visible(timeout=60_000)
-    return page
-
-
-def keep(page: Page, name: str) -> None:
-    if folder := os.environ.get("PQLAB_SCREENSHOTS"):
-        page.screenshot(path=Path(folder) / f"{name}.png")
-
-
-def words(page: Page) -> str:
-    return page.locator(".pq-plan").inner_text()
 
 
 def test_an_output_before_widgets_can_be_shown_becomes_one(lab: Lab) -> None:
@@ -101,7 +64,7 @@ def test_pages_are_picked_with_shift_and_arrows_and_one_is_opened(page: Page) ->
 
 
 def test_grid_is_dragged_over_and_walked_by_keys(page: Page) -> None:
-    page.click("[data-name='screen grid']")
+    page.click("[data-name='tab grid']")
     cell = page.locator("[aria-rowindex='3'] [aria-colindex='3']")
     expect(cell).to_be_visible()
     to = page.locator("[aria-rowindex='5'] [aria-colindex='4']")
@@ -155,10 +118,12 @@ def _magic(page: Page) -> str:
 
 @pytest.mark.parametrize(("width", "theme"), [(1000, "dark")])
 def test_names_are_text_in_a_narrow_dark_page(lab: Lab, width: int, theme: str) -> None:
+    table = pa.table({STRANGE: [1, 2], "b": ["x", STRANGE]}, metadata={"k": STRANGE})
+    pq.write_table(table, lab.folder / "strange.parquet")
     page = inspector(lab, "strange.parquet", width=width, theme=theme)
     expect(page.locator(".pq-schema")).to_contain_text("<img src=x onerror=")
     keep(page, "dark")
-    page.click("[data-name='screen grid']")
+    page.click("[data-name='tab grid']")
     expect(page.locator("[role='rowheader']").first).to_contain_text("<img")
     assert page.locator(".pq-inspector img").count() == 0
     assert "owned" not in page.title()

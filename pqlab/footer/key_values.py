@@ -14,6 +14,9 @@ from pqlab.errors import CorruptError
 from pqlab.footer import frame_columns
 from pqlab.footer.metadata import FileMetaData
 
+_ARROW_SCHEMA = "ARROW:schema"
+_JSON_CHARACTERS = 1 << 20  # of a document that is laid out for people
+
 
 def key_values(metadata: FileMetaData) -> pl.DataFrame:
     """One row per key and value, in file order; a key may repeat."""
@@ -44,13 +47,31 @@ def arrow_schema(metadata: FileMetaData) -> pa.Schema | None:
 
     Raises `CorruptError` where it cannot be decoded.
     """
-    text = _first(metadata, "ARROW:schema")
-    if text is None:
-        return None
+    text = _first(metadata, _ARROW_SCHEMA)
+    return None if text is None else _arrow_schema(text)
+
+
+def decoded(key: str, value: str) -> list[str]:
+    """A value for people, in lines: an Arrow schema, or a JSON document; none: it is neither."""
+    if key == _ARROW_SCHEMA:
+        try:
+            shown: str = _arrow_schema(value).to_string(show_schema_metadata=False)
+        except CorruptError:
+            return []
+        return shown.splitlines()
+    if len(value) > _JSON_CHARACTERS or not value.startswith(("{", "[")):
+        return []
+    try:
+        return json.dumps(json.loads(value), indent=2, ensure_ascii=False).splitlines()
+    except (ValueError, RecursionError):
+        return []
+
+
+def _arrow_schema(text: str) -> pa.Schema:
     try:
         return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(text, validate=True)))
     except (binascii.Error, ValueError, pa.ArrowException, OSError) as error:
-        raise _corrupt("ARROW:schema", f"is not an Arrow schema: {error}") from None
+        raise _corrupt(_ARROW_SCHEMA, f"is not an Arrow schema: {error}") from None
 
 
 def _first(metadata: FileMetaData, key: str) -> str | None:

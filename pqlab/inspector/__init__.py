@@ -8,3 +8,4 @@ from __future__ import annotations
 
 from pqlab.inspector.session import Session as Session
 from pqlab.inspector.state import State as State
+from pqlab.inspector.unopened import Unopened as Unopened

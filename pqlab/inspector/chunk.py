@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +10,7 @@ import polars as pl
 
 from pqlab import text
 from pqlab.errors import PqlabError, SelectionError
-from pqlab.footer.metadata import Present
+from pqlab.footer.metadata import FileMetaData, Present
 from pqlab.inspector.costs import Costs
 from pqlab.inspector.grid import spans
 from pqlab.inspector.screens import chunk_facts, clipped, pages_table
@@ -20,9 +21,10 @@ from pqlab.plan.selection import narrow
 from pqlab.reader import ParquetFile
 from pqlab.tables import cell
 
-_HEX_BYTES, _VALUES, _HEADER_CHARACTERS = 512, 50, 4000
-_ASKS_ABOVE_BYTES = 16 << 20
+_HEX_BYTES, _VALUES = 512, 50
+ASKS_ABOVE_BYTES = 16 << 20
 _HEX_LINE = 16
+_FIELD_BYTES, _FIELD_CHARACTERS = 32, 200
 _DICTIONARY = (of_count("index", "index"), TableColumn("value", "value"))
 
 
@@ -36,12 +38,16 @@ class Chunk:
     has_headers: bool = False
     dictionary: pl.DataFrame | None = None
     page: dict[str, Any] | None = None
+    is_sure: bool = False  # that a large dictionary is wanted
+    _words: pl.Series | None = None  # of the dictionary, as they are searched
 
     def load(self, file: ParquetFile, what: str, state: State) -> None:
         """Read what the user asks for. Raises what reading raises."""
         if what in ("pages", "headers"):
             self.has_headers = self.has_headers or what == "headers"
             self.pages = file.pages(self.row_group, self.leaf, headers=self.has_headers)
+        elif what == "dictionary" and self._asks(file.metadata) and not self.is_sure:
+            self.is_sure = True  # when it is asked for again
         elif what == "dictionary":
             entries = file.dictionary(self.row_group, self.leaf)
             self.dictionary = pl.DataFrame(
@@ -54,7 +60,7 @@ class Chunk:
 
     def _load_page(self, file: ParquetFile, page: int) -> dict[str, Any]:
         key = self.row_group, self.leaf
-        header = text.clip(str(file.page_header(*key, page)), _HEADER_CHARACTERS)
+        header = list(struct_lines(file.page_header(*key, page)))
         frame = file.pages(*key)
         found = frame.filter(pl.col("page") == page)
         offset, total = found.row(0, named=True)["offset"], found["total_bytes"][0]
@@ -67,7 +73,7 @@ class Chunk:
             values = [cell(value) for value in self.dictionary["value"][:_VALUES].to_list()]
         return {
             "page": page,
-            "header": [text.visible(line) for line in header.splitlines()],
+            "header": header,
             "values": values,
             "hex": hex_lines(bytes(data[: min(total, _HEX_BYTES)]), offset),
             "hex_left_out": text.size(max(total - _HEX_BYTES, 0)) if total > _HEX_BYTES else "",
@@ -96,7 +102,8 @@ class Chunk:
             else "the page headers, one after the other",
             "has_headers": self._has_headers(file),
             "dictionary": self._head(file, state, "dictionary", costs),
-            "dictionary_to_read": self._dictionary_to_read(file),
+            "dictionary_to_read": self._dictionary_to_read(file.metadata),
+            "is_dictionary_large": self.is_sure and self.dictionary is None,
             "search": state.search,
             "page_content": self.page if self.page and self.page["page"] == state.page else None,
         }
@@ -122,15 +129,18 @@ class Chunk:
         mine = picked.get((self.row_group, self.leaf), ())
         return spans(ordinals(mine, count, "page", strict=False))
 
-    def _dictionary_to_read(self, file: ParquetFile) -> str:
-        metadata = file.metadata
+    def _dictionary_bytes(self, metadata: FileMetaData) -> int:
+        """The size of its dictionary page, as the footer has it; 0: there is none."""
         row = metadata.chunk_row(self.row_group, self.leaf)
         offset = int(metadata.chunks.dictionary_page_offset[row])
-        size = int(metadata.chunks.data_page_offset[row]) - offset
-        if offset <= 0:
-            return ""
-        much = " — that is much" if size > _ASKS_ABOVE_BYTES else ""
-        return f"the dictionary page, {text.size(max(size, 0))}{much}"
+        return max(int(metadata.chunks.data_page_offset[row]) - offset, 0) if offset > 0 else 0
+
+    def _asks(self, metadata: FileMetaData) -> bool:
+        return self._dictionary_bytes(metadata) > ASKS_ABOVE_BYTES
+
+    def _dictionary_to_read(self, metadata: FileMetaData) -> str:
+        size_bytes = self._dictionary_bytes(metadata)
+        return f"the dictionary page, {text.size(size_bytes)}" if size_bytes else ""
 
     def table(self, file: ParquetFile, state: State, name: str, costs: Costs) -> Table | None:
         """The table of this name, sorted as the user wants it; None: not read."""
@@ -140,11 +150,32 @@ class Chunk:
         if name == "dictionary" and self.dictionary is not None:
             frame = self.dictionary
             if state.search:
-                words = frame["value"].map_elements(cell, return_dtype=pl.String)
-                matches = words.str.contains(state.search, literal=True)
-                frame = frame.filter(matches.fill_null(value=False))
+                if self._words is None:
+                    self._words = pl.Series(map(cell, frame["value"]), dtype=pl.String)
+                frame = frame.filter(self._words.str.contains(state.search, literal=True))
             return Table(frame, _DICTIONARY, "index").sorted(state.order("dictionary"))
         return None
+
+
+def struct_lines(struct: Any, level: int = 0) -> Iterator[str]:
+    """The fields of a raw struct that are there, a line each, those of a struct in it indented."""
+    for name, value in vars(struct).items():
+        indent = "  " * level
+        if hasattr(value, "thrift_spec"):
+            yield f"{indent}{name}"
+            yield from struct_lines(value, level + 1)
+        elif value is not None:
+            names = getattr(struct, "thrift_spec", {}).values()
+            enum = next((field[2] for field in names if field[1] == name and len(field) > 3), None)
+            yield f"{indent}{name} = {_field(value, enum)}"
+
+
+def _field(value: Any, enum: Any) -> str:
+    if isinstance(value, bytes):
+        return f"{text.from_bytes(value, _FIELD_BYTES)} ({text.plural(len(value), 'byte')})"
+    named = getattr(enum, "_VALUES_TO_NAMES", {}).get(value)
+    shown = text.clip(text.visible(str(value)), _FIELD_CHARACTERS)
+    return shown if named is None else f"{named} ({shown})"
 
 
 def hex_lines(data: bytes, offset: int) -> list[str]:

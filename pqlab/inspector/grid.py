@@ -6,7 +6,7 @@ set of encodings.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -300,7 +300,13 @@ def body(metadata: FileMetaData, state: State, times: Times) -> dict[str, Any]:
         "are_columns_picked": state.selection.columns is not None,
         "legend": _scale(metadata, state.lens, times).legend(),
         "absent": LENSES[state.lens].absent,
+        "at": (_row_of(rows, state.leaf), state.row_group),
     }
+
+
+def _row_of(rows: Sequence[GridRow], leaf: int | None) -> int | None:
+    """Where the user's column is in the grid; None: there is none, or it is hidden."""
+    return next((at for at, row in enumerate(rows) if row.leaf == leaf is not None), None)
 
 
 def spans(numbers: list[int]) -> list[tuple[int, int]]:

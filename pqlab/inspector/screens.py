@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import polars as pl
 
 from pqlab import text
 from pqlab.footer.frames import column_chunks_frame
+from pqlab.footer.key_values import decoded
 from pqlab.footer.metadata import FileMetaData
 from pqlab.inspector.state import State
 from pqlab.inspector.tables import (
@@ -22,10 +23,10 @@ from pqlab.inspector.tables import (
     ratio,
     size,
 )
-from pqlab.overview.view import View
+from pqlab.overview.view import Part, View
 from pqlab.tables import cell
 
-_NAME_CHARACTERS, _VALUE_CHARACTERS = 200, 500
+_NAME_CHARACTERS, _VALUE_CHARACTERS, _VALUE_LINES = 200, 500, 60
 _OF_HEADERS = ("type", "encoding", "uncompressed_page_size", "compression_ratio")
 _DICTIONARY = ("PLAIN_DICTIONARY", "RLE_DICTIONARY")
 
@@ -82,18 +83,8 @@ def identity(view: View) -> dict[str, Any]:
 def overview(view: View) -> dict[str, Any]:
     """The file at a glance."""
     return {
-        "parts": [
-            {
-                "name": clipped(part.name),
-                "size": text.size(part.size_bytes),
-                "share": text.share(part.size_bytes, view.parts_bytes),
-                "bytes": max(part.size_bytes, 0),
-                "kind": part.kind,
-                "ordinal": part.ordinal,
-            }
-            for part in view.parts
-            if part.size_bytes > 0
-        ],
+        "kinds": _parts(view.kinds),
+        "parts": _parts(view.parts),
         "facts": [
             {"name": fact.name, "value": clipped(fact.value), "is_warning": fact.is_warning}
             for fact in view.facts
@@ -114,11 +105,34 @@ def overview(view: View) -> dict[str, Any]:
         ],
         "num_left_out": view.num_schema_rows_left_out,
         "keys": [
-            (clipped(key), text.ABSENT if value is None else clipped(value, _VALUE_CHARACTERS))
-            for key, value in view.key_value_metadata
+            (clipped(key), *_value_lines(key, value)) for key, value in view.key_value_metadata
         ],
         "num_keys": view.num_keys,
     }
+
+
+def _parts(parts: Sequence[Part]) -> list[dict[str, Any]]:
+    whole_bytes = sum(max(part.size_bytes, 0) for part in parts)
+    return [
+        {
+            "name": clipped(part.name),
+            "size": text.size(part.size_bytes),
+            "share": text.share(part.size_bytes, whole_bytes),
+            "bytes": part.size_bytes,
+            "kind": part.kind,
+            "ordinal": part.ordinal,
+        }
+        for part in parts
+        if part.size_bytes > 0
+    ]
+
+
+def _value_lines(key: str, value: str | None) -> tuple[str, list[str]]:
+    """A value of the key-value metadata on one line, and decoded, if it is known how."""
+    if value is None:
+        return text.ABSENT, []
+    lines = decoded(key, value)
+    return clipped(value, _VALUE_CHARACTERS), [clipped(line) for line in lines[:_VALUE_LINES]]
 
 
 def column_table(metadata: FileMetaData, leaf: int) -> Table:
@@ -240,3 +254,12 @@ def crumbs(metadata: FileMetaData, state: State, title: str) -> Iterator[dict[st
         yield {"label": name, "go": {"screen": "column", "leaf": leaf}}
         if state.screen == "chunk" and state.tab == "page" and state.page is not None:
             yield {"label": f"page {state.page}", "go": {"screen": "chunk", "tab": "page"}}
+
+
+def up(state: State) -> dict[str, Any] | None:
+    """The action that leads one step back towards the file; None: there is none."""
+    if state.screen == "chunk" and state.tab == "page":
+        return {"screen": "chunk", "tab": "pages"}
+    if state.screen == "chunk":
+        return {"screen": "column"}
+    return {"column": {"screen": "grid"}, "grid": {"screen": "overview"}}.get(state.screen)

@@ -123,6 +123,7 @@ class Session:
             "screen": state.screen,
             "identity": screens.identity(view),
             "crumbs": list(screens.crumbs(file.metadata, state, view.title)),
+            "up": screens.up(state),
             "body": self._body(),
         }
 
@@ -220,7 +221,14 @@ class Session:
     def _plan(self) -> None:
         wanted = self.state.selection, self.version
         self._planned = wanted
-        self._tell_slice({"text": "planning…", "is_planned": False, "error": None, "details": []})
+        nothing: Message = {
+            "text": "",
+            "is_planned": False,
+            "error": None,
+            "details": [],
+            "notes": [],
+        }
+        self._tell_slice({**nothing, "text": "planning…"})
 
         def work() -> None:
             if self._planned is not wanted:
@@ -230,13 +238,12 @@ class Session:
                 plan = selection.plan()
                 told = {
                     "text": slice_text.described(selection, plan),
+                    "notes": slice_text.notes(selection, plan),
                     "details": slice_text.details(plan),
                 }
-                self._tell_slice({**told, "is_planned": True, "error": None})
+                self._tell_slice({**nothing, **told, "is_planned": True})
             except PqlabError as error:
-                told = {"text": "", "details": []}
-                shown = slice_text.explained(error)
-                self._tell_slice({**told, "is_planned": False, "error": shown})
+                self._tell_slice({**nothing, "error": slice_text.explained(error)})
 
         self._defer(work)
 

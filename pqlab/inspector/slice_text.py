@@ -39,6 +39,31 @@ def described(selection: FileSelection, plan: Plan) -> str:
     )
 
 
+def notes(selection: FileSelection, plan: Plan) -> list[str]:
+    """Of picked pages: what the other columns decode to give the same rows."""
+    tables, keys = plan.tables, selection.narrowed.pages
+    picked = {leaf for _, leaf in keys}
+    is_other = ~np.isin(tables.chunks["leaf"], list(picked))
+    others = len(set(plan.leaves) - picked)
+    if not keys or not others:
+        return []
+    owner = np.repeat(np.arange(len(tables.chunks)), tables.chunks["num_runs"])
+    is_data = (tables.runs["first_page"] >= 0) & is_other[owner]
+    pages, rows = (
+        np.bincount(owner[is_data], tables.runs[name][is_data], len(tables.chunks))
+        for name in ("num_pages", "num_rows")
+    )
+    words = f"Of the {text.plural(others, 'other column')}, "
+    if (tables.runs["num_rows"][is_data] < 0).any():
+        return [f"{words}pages are decoded that hold these rows, and cut to them."]
+    groups = tables.row_groups["row_group"]
+    wanted = tables.wanted_rows()[np.searchsorted(groups, tables.chunks["row_group"])]
+    most = int((rows - wanted)[is_other].max(initial=0))
+    count = text.plural(int(pages.sum()), "page")
+    size = text.size(int(tables.chunk_bytes()[is_other].sum()))
+    return [f"{words}{count} are decoded ({size}); up to {text.plural(most, 'row')} are cut off."]
+
+
 def details(plan: Plan) -> list[str]:
     """What deserves attention beside it."""
     found = list(plan.warnings)

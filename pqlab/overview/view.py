@@ -96,8 +96,9 @@ class RowGroupRow:
 class View:
     """Everything that the overview of a file, or of a dataset, shows.
 
-    `parts` add up to `size_bytes`, or to more in a file that is damaged, and then a fact says so.
-    A dataset has `num_files`, and no rows of schema and row groups.
+    `parts` add up to `size_bytes`, or to more in a file that is damaged, and then a fact says so;
+    so do `kinds`: data pages, dictionary pages, indexes, and so on. A dataset has `num_files`, and
+    neither kinds nor rows of schema and row groups.
     """
 
     title: str
@@ -111,6 +112,7 @@ class View:
     facts: tuple[Fact, ...]
     num_schema_elements: int = 0  # the root is none
     num_keys: int = 0
+    kinds: tuple[Part, ...] = ()
     schema: tuple[SchemaRow, ...] = ()
     row_groups: tuple[RowGroupRow, ...] = ()
     key_value_metadata: tuple[tuple[str, str | None], ...] = ()
@@ -168,6 +170,7 @@ def file_view(metadata: FileMetaData, file: str, size_bytes: int) -> View:
         facts=(*file_facts(metadata), *_excess(parts, size_bytes)),
         num_schema_elements=sum(1 for _ in _descendants(metadata.schema)),
         num_keys=len(key_values),
+        kinds=tuple(_kinds(metadata, parts)),
         schema=_schema_rows(metadata.schema, columns),
         row_groups=tuple(_row_group_rows(metadata)),
         key_value_metadata=tuple(key_values[:MAX_KEYS]),
@@ -355,6 +358,24 @@ def _parts(metadata: FileMetaData, columns: _Columns, size_bytes: int) -> Iterat
     rest_bytes = size_bytes - sum(size for _, size in roots) - sum(metadata_parts.values())
     if rest_bytes > 0:
         yield Part("other bytes", rest_bytes, "metadata")
+
+
+def _kinds(metadata: FileMetaData, parts: Sequence[Part]) -> Iterator[Part]:
+    """The bytes of the columns as data and dictionary pages, then the metadata's parts."""
+    chunks = metadata.chunks
+    stored = chunks.total_compressed_size.astype(np.int64)
+    start = chunks.dictionary_page_offset.astype(np.int64)
+    dictionaries = np.where(start > 0, chunks.data_page_offset.astype(np.int64) - start, 0)
+    dictionary_bytes = total(np.clip(dictionaries, 0, np.maximum(stored, 0)))
+    columns_bytes = sum(part.size_bytes for part in parts if part.kind != "metadata")
+    kinds = {
+        "data pages": columns_bytes - dictionary_bytes,
+        "dictionary pages": dictionary_bytes,
+        **{part.name: part.size_bytes for part in parts if part.kind == "metadata"},
+    }
+    there = [(name, size_bytes) for name, size_bytes in kinds.items() if size_bytes]
+    for ordinal, (name, size_bytes) in enumerate(there, start=1):
+        yield Part(name, size_bytes, "named", ordinal)
 
 
 def _largest(sizes: Sequence[tuple[str, int]], noun: str) -> Iterator[Part]:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import MutableMapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from uuid import uuid4
 
 import anywidget
@@ -15,8 +15,9 @@ from IPython.core.getipython import get_ipython
 from IPython.display import display, update_display
 
 from pqlab.dataset import open as open_source
-from pqlab.errors import SelectionError
-from pqlab.inspector import Session
+from pqlab.errors import PqlabError, SelectionError
+from pqlab.file_selection import FileSelection
+from pqlab.inspector import Session, Unopened
 from pqlab.reader import ParquetFile
 
 _STATIC = Path(__file__).parent / "static"
@@ -34,9 +35,13 @@ def inspect(source: Any, **options: Any) -> Inspector:
     """The inspector of a file: look into it, pick a slice, read it into a variable.
 
     `source`: an open `ParquetFile`, or what `pqlab.open` takes, with its `options`. Only the footer
-    is read until more is asked for. Raises what `open` raises, and `SelectionError` for a dataset.
+    is read until more is asked for. What cannot be opened is shown with its error, which is raised
+    by whatever else is asked of it. Raises `SelectionError` for a dataset.
     """
-    file = source if isinstance(source, ParquetFile) else open_source(source, **options)
+    try:
+        file = source if isinstance(source, ParquetFile) else open_source(source, **options)
+    except PqlabError as error:
+        return cast("Inspector", Unopened(error))
     if not isinstance(file, ParquetFile):
         raise SelectionError(
             "the inspector shows one file", hint="Inspect one of the dataset's files by its path"
@@ -93,6 +98,16 @@ class Inspector(anywidget.AnyWidget):
     def _picked(self, change: Any) -> None:
         if not self._is_telling:
             self._session.selection = change.new
+
+    @traitlets.validate("selection")
+    def _pickable(self, proposal: Any) -> Any:
+        new = proposal["value"]
+        if not isinstance(new, FileSelection) or new.file.metadata is not self.file.metadata:
+            raise traitlets.TraitError(
+                "an inspector's selection is one of its own file without where: "
+                "inspector.file.select(columns, row_groups=..., pages=..., rows=...)"
+            )
+        return new
 
     @traitlets.observe("view")
     def _moved(self, change: Any) -> None:

@@ -39,6 +39,46 @@ export function button(label: string, press: () => void, properties: Properties 
   return h("button", { type: "button", ...properties, on: { click: press } }, label);
 }
 
+/** The element with the focus, if it is in this one. */
+export function focusIn(element: HTMLElement): HTMLElement | null {
+  const root = element.getRootNode();
+  const focused = root instanceof Document || root instanceof ShadowRoot ? root.activeElement : null;
+  return focused instanceof HTMLElement && element.contains(focused) ? focused : null;
+}
+
+export interface Tab {
+  name: string;
+  label: string;
+  go: () => void;
+}
+
+/** The buttons of a list of tabs, which arrows walk. */
+export function tabs(target: HTMLElement, items: Tab[], chosen: string): void {
+  target.setAttribute("role", "tablist");
+  target.onkeydown = (event) => {
+    const step = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
+    const buttons = [...target.querySelectorAll<HTMLElement>("[role=tab]")];
+    const at = buttons.indexOf(event.target as HTMLElement);
+    if (step === 0 || at < 0) return;
+    const next = buttons[(at + step + buttons.length) % buttons.length];
+    next?.focus();
+    next?.click();
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  replace(
+    target,
+    ...items.map((item) =>
+      button(item.label, item.go, {
+        role: "tab",
+        "data-name": `tab ${item.name}`,
+        "aria-selected": String(item.name === chosen),
+        tabindex: item.name === chosen || !items.some(({ name }) => name === chosen) ? 0 : -1,
+      }),
+    ),
+  );
+}
+
 /**
  * Shows these children in the target. What is there already stays where it is, with its scrolling;
  * the focus, and what is being typed, go on in what has the same name.
@@ -47,8 +87,8 @@ export function replace(target: HTMLElement, ...children: Child[]): void {
   const wanted = children
     .filter((child): child is Node | string => Boolean(child))
     .map((child) => (typeof child === "string" ? document.createTextNode(child) : child));
-  const focused = document.activeElement instanceof HTMLElement ? document.activeElement : null;
-  const name = focused !== null && target.contains(focused) ? focused.dataset["name"] : undefined;
+  const focused = focusIn(target);
+  const name = focused?.dataset["name"];
   const typed = focused instanceof HTMLInputElement ? { value: focused.value, caret: focused.selectionStart } : null;
   for (const old of [...target.childNodes]) if (!wanted.includes(old)) old.remove();
   let place = target.firstChild;

@@ -5,7 +5,8 @@ import type { Go, Incoming, Rows, Run, Slice, View } from "./messages";
 export interface Model {
   send(message: unknown): void;
   on(event: "msg:custom", listener: (message: Incoming) => void): void;
-  off(event: "msg:custom", listener: (message: Incoming) => void): void;
+  on(event: "comm_live_update", listener: () => void): void;
+  off(event: "msg:custom" | "comm_live_update", listener: (message: Incoming) => void): void;
 }
 
 export class Link {
@@ -13,7 +14,10 @@ export class Link {
   slice: Slice | null = null;
   run: Run | null = null;
   private readonly listeners = new Map<Incoming["kind"], ((message: never) => void)[]>();
+  private tellOfLife: (isAlive: boolean) => void = () => undefined;
+  private readonly die = (): void => this.tellOfLife(false);
   private readonly receive = (message: Incoming): void => {
+    this.tellOfLife(true);
     if (message.kind === "view") {
       if (this.view !== null && message.version < this.view.version) return;
       this.view = message;
@@ -24,6 +28,12 @@ export class Link {
 
   constructor(private readonly model: Model) {
     model.on("msg:custom", this.receive);
+    model.on("comm_live_update", this.die);
+  }
+
+  /** Called when the kernel is lost, and with whatever it says afterwards. */
+  whenItsLifeChanges(tell: (isAlive: boolean) => void): void {
+    this.tellOfLife = tell;
   }
 
   on<Kind extends Incoming["kind"]>(kind: Kind, listener: (message: Extract<Incoming, { kind: Kind }>) => void): void {
@@ -69,6 +79,7 @@ export class Link {
 
   close(): void {
     this.model.off("msg:custom", this.receive);
+    this.model.off("comm_live_update", this.die);
     this.listeners.clear();
   }
 }

@@ -22,12 +22,22 @@ export interface Crumb {
   go: Go;
 }
 
+export interface Part {
+  name: string;
+  size: string;
+  share: string;
+  bytes: number;
+  kind: string;
+  ordinal: Ordinal;
+}
+
 export interface OverviewBody {
-  parts: { name: string; size: string; share: string; bytes: number; kind: string; ordinal: Ordinal }[];
+  kinds: Part[];
+  parts: Part[];
   facts: { name: string; value: string; is_warning: boolean }[];
   schema: SchemaRow[];
   num_left_out: number;
-  keys: [string, string][];
+  keys: [key: string, value: string, decoded: string[]][];
   num_keys: number;
 }
 
@@ -54,6 +64,7 @@ export interface GridBody {
   are_columns_picked: boolean;
   legend: [number, string][];
   absent: string;
+  at: readonly [row: Ordinal, row_group: Ordinal];
 }
 
 export type Cell = readonly [shade: number, short: string, full: string];
@@ -97,6 +108,7 @@ export interface ChunkBody {
   has_headers: boolean;
   dictionary: TableHead | null;
   dictionary_to_read: string;
+  is_dictionary_large: boolean;
   search: string;
   page_content: PageContent | null;
 }
@@ -122,6 +134,7 @@ interface ViewOf<Screen extends string, Body> {
   screen: Screen;
   identity: Identity;
   crumbs: Crumb[];
+  up: Go | null;
   body: Body;
 }
 
@@ -144,6 +157,7 @@ export interface Rows {
 export interface Slice {
   kind: "slice";
   text: string;
+  notes: string[];
   details: string[];
   is_planned: boolean;
   is_everything: boolean;

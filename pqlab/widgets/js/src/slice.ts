@@ -26,6 +26,7 @@ export function sliceBar(link: Link): SliceBar {
       words,
       h("b", {}, slice.is_everything ? "Everything: " : "Picked: "),
       slice.error === null ? h("span", { class: "pq-plan" }, slice.text) : failure(slice.error),
+      ...slice.notes.map((note) => h("div", { class: "pq-muted" }, note)),
       ...slice.details.map((detail) => h("div", { class: "pq-muted" }, `⚠ ${detail}`)),
     );
     const isRunning = link.run?.state === "running" || link.run?.state === "cancelling";
@@ -56,7 +57,7 @@ export function sliceBar(link: Link): SliceBar {
 
   function running(of: Run): Child[] {
     if (of.state === "failed")
-      return [of.error !== null && failure(of.error), button("Retry", () => link.read(true), { "data-name": "retry" })];
+      return [of.error !== null && failure(of.error), button("Retry", () => link.read(), { "data-name": "retry" })];
     if (of.state === "done") return [h("span", { class: "pq-done" }, `✓ ${of.variable}: ${of.text}`)];
     if (of.state === "cancelled") return [h("span", {}, of.text)];
     return [

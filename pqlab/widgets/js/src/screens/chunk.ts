@@ -1,9 +1,9 @@
 // One column chunk: what the footer says, its pages, its dictionary, and a page itself.
 
-import { button, h, replace, type Child } from "../dom";
+import { button, h, replace, tabs, type Child } from "../dom";
 import type { Link } from "../link";
 import type { ChunkBody, PageContent } from "../messages";
-import type { Screen } from "./screen";
+import type { Keys, Screen } from "./screen";
 import { table } from "./table";
 
 const TABS: [string, string][] = [
@@ -17,23 +17,26 @@ export function chunk(link: Link): Screen<ChunkBody> {
   const pages = table(link, "pages", "Pages of the chunk", {
     open: (page) => link.go({ screen: "chunk", page }),
     pick: (keys, isMore) => link.do("pick_pages", { pages: keys, mode: isMore ? "add" : "replace" }),
+    clear: () => link.do("pick_pages", { pages: null }),
   });
   const dictionary = table(link, "dictionary", "Entries of the dictionary", {});
-  const tabs = h("div", { class: "pq-tabs", role: "tablist" });
+  const tablist = h("div", { class: "pq-tabs", "aria-label": "Of the chunk" });
   const content = h("div", { class: "pq-tab" });
-  const element = h("div", { class: "pq-screen" }, tabs, content);
+  const element = h("div", { class: "pq-screen" }, tablist, content);
+  let tab = "pages";
+  let current: ChunkBody | null = null;
 
   function update(body: ChunkBody): void {
-    const shown = TABS.filter(([tab]) => tab !== "page" || body.page !== null);
-    replace(
-      tabs,
-      ...shown.map(([tab, label]) =>
-        button(tab === "page" ? `Page ${body.page}` : label, () => link.go({ screen: "chunk", tab }), {
-          role: "tab",
-          "data-name": `tab ${tab}`,
-          "aria-selected": String(body.tab === tab),
-        }),
-      ),
+    current = body;
+    tab = body.tab;
+    tabs(
+      tablist,
+      TABS.filter(([name]) => name !== "page" || body.page !== null).map(([name, label]) => ({
+        name,
+        label: name === "page" ? pageName(body.page) : label,
+        go: () => link.go({ screen: "chunk", tab: name }),
+      })),
+      body.tab,
     );
     replace(content, ...drawn(body));
     if (body.tab === "pages" && body.pages !== null) pages.update(body.pages, body.picked_pages);
@@ -63,7 +66,6 @@ export function chunk(link: Link): Screen<ChunkBody> {
       h(
         "p",
         { class: "pq-tools pq-muted" },
-        "A click, or Shift with arrows, picks pages; Enter opens one. ",
         !body.has_headers && button("Read the page headers, too", () => link.load("headers"), { "data-name": "load headers" }),
         button("All pages", () => link.do("pick_pages", { pages: null }), { "data-name": "all pages" }),
       ),
@@ -89,20 +91,40 @@ export function chunk(link: Link): Screen<ChunkBody> {
         ),
         dictionary.element,
       ];
-    if (body.dictionary_to_read === "") return [h("p", { class: "pq-muted" }, "The chunk has no dictionary page.")];
-    return [button(`Read ${body.dictionary_to_read}`, () => link.load("dictionary"), { class: "pq-primary", "data-name": "load dictionary" })];
+    if (body.dictionary_to_read === "") return [h("p", { class: "pq-muted" }, "The footer states no dictionary page of this chunk.")];
+    const read = (label: string) => button(label, () => link.load("dictionary"), { class: "pq-primary", "data-name": "load dictionary" });
+    if (!body.is_dictionary_large) return [h("p", {}, "The dictionary is not read."), read(`Read ${body.dictionary_to_read}`)];
+    return [
+      h("p", { role: "alert" }, `That is much: ${body.dictionary_to_read}, and more when it is decompressed. Is it to be read all the same?`),
+      read("Read it all the same"),
+    ];
   }
 
   function pageTab(page: PageContent): Child[] {
     return [
       h(
         "div",
-        { class: "pq-columns" },
+        { class: "pq-columns pq-page" },
         part("Header", h("pre", {}, page.header.join("\n"))),
         part("First values", h("ol", { start: 0 }, ...page.values.map((value) => h("li", {}, value)))),
         part("Bytes as stored", h("pre", {}, page.hex.join("\n")), page.hex_left_out !== "" && h("p", { class: "pq-muted" }, `… and ${page.hex_left_out} more`)),
       ),
     ];
+  }
+
+  const shownTable = () => (tab === "pages" && current?.pages ? pages : tab === "dictionary" && current?.dictionary ? dictionary : null);
+
+  function keys(): Keys {
+    const found: Keys = [["← →", "changes tabs"]];
+    if (shownTable() !== null) found.unshift(["↑ ↓", "moves"]);
+    if (shownTable() === pages) found.push(["Shift+↑ ↓", "picks pages"], ["Enter", "opens a page"], ["Esc", "all pages"]);
+    if (shownTable() === dictionary) found.push(["/", "searches"]);
+    return found;
+  }
+
+  function focus(): void {
+    const inside = shownTable()?.element ?? content.querySelector<HTMLElement>("button, input");
+    (inside ?? tablist.querySelector<HTMLElement>("[aria-selected=true]"))?.focus({ preventScroll: true });
   }
 
   function close(): void {
@@ -115,9 +137,14 @@ export function chunk(link: Link): Screen<ChunkBody> {
     update,
     rows: (answer) => (answer.table === "pages" ? pages : dictionary).take(answer),
     close,
+    keys,
+    focus,
+    enter: () => shownTable()?.enter(),
     search: () => content.querySelector("input")?.focus(),
   };
 }
+
+const pageName = (page: number | null): string => (page === -1 ? "Dictionary page" : `Page ${page}`);
 
 function sections(body: ChunkBody): HTMLElement {
   return h(

@@ -14,7 +14,6 @@ export function column(link: Link): Screen<ColumnBody> {
   const element = h(
     "div",
     { class: "pq-screen" },
-    h("p", { class: "pq-muted" }, "A row per row group; Enter or a double click opens its chunk."),
     rows.element,
   );
 
@@ -23,5 +22,16 @@ export function column(link: Link): Screen<ColumnBody> {
     rows.update(body.table);
   }
 
-  return { element, update, rows: rows.take, close: rows.close };
+  return {
+    element,
+    update,
+    rows: rows.take,
+    close: rows.close,
+    enter: rows.enter,
+    focus: () => rows.element.focus(),
+    keys: () => [
+      ["↑ ↓", "moves"],
+      ["Enter", "opens the chunk"],
+    ],
+  };
 }

@@ -5,11 +5,13 @@ import { h, replace } from "../dom";
 import type { Link } from "../link";
 import type { Cell, GridBody, GridRow, Rows, Span } from "../messages";
 import { range, virtual, type Virtual } from "../virtual";
-import type { Screen } from "./screen";
+import type { Keys, Screen } from "./screen";
 
 const NAME_WIDTH = 300;
-const CELL_WIDTH = 54;
+const CELL_WIDTHS: Span = [54, 108]; // wider where there are few row groups
 const ROW_HEIGHT = 24;
+const MAX_HEIGHT = 420;
+const SCROLLBAR = 18; // and borders
 const WINDOW = 128; // row groups asked for at a time
 const KEYS: { [key: string]: Span } = {
   ArrowUp: [-1, 0],
@@ -35,6 +37,8 @@ export function grid(link: Link): Screen<GridBody> {
   let active: Place = { row: 0, column: 0 };
   let anchor: Place | null = null; // of a rectangle that is being picked
   let isDragging = false;
+  let cellWidth = CELL_WIDTHS[0];
+  let visited: readonly [number | null, number | null] = [null, null]; // where the user was last
 
   const blocks = new Blocks<GridRow>((start, stop) => link.ask("grid", start, stop, { row_groups: groups }));
   const bar = h("div", { class: "pq-tools" });
@@ -63,18 +67,25 @@ export function grid(link: Link): Screen<GridBody> {
     if (changed || isOther) blocks.clear();
     blocks.invalidate();
     if (isOther || active.row >= next.num_rows) active = { row: Math.min(active.row, next.num_rows - 1), column: active.column };
+    if (next.at[0] !== visited[0] || next.at[1] !== visited[1]) {
+      visited = next.at;
+      active = { row: visited[0] ?? active.row, column: visited[1] ?? active.column };
+    }
     drawTools(next);
     if (changed || rows === null) mount(next);
     draw();
   }
 
   function mount(of: GridBody): void {
+    const free = (scroller.clientWidth - NAME_WIDTH) / Math.max(of.num_row_groups, 1);
+    cellWidth = clamp(Math.floor(free), ...CELL_WIDTHS);
+    scroller.style.height = `${Math.min((of.num_rows + 1) * ROW_HEIGHT + SCROLLBAR, MAX_HEIGHT)}px`;
     rows?.close();
     columns?.close();
     rows = virtual(scroller, { count: of.num_rows, size: ROW_HEIGHT, before: ROW_HEIGHT, change: draw });
     columns = virtual(scroller, {
       count: of.num_row_groups,
-      size: CELL_WIDTH,
+      size: cellWidth,
       before: NAME_WIDTH,
       horizontal: true,
       change: draw,
@@ -157,7 +168,7 @@ export function grid(link: Link): Screen<GridBody> {
             role: "columnheader",
             "aria-colindex": group + 2,
             title: `row group ${group}`,
-            style: { left: `${NAME_WIDTH + group * CELL_WIDTH}px` },
+            style: { left: `${NAME_WIDTH + group * cellWidth}px`, width: `${cellWidth - 1}px` },
           },
           String(group),
         ),
@@ -220,7 +231,7 @@ export function grid(link: Link): Screen<GridBody> {
         "aria-selected": String(chosen),
         "aria-label": `${row.name}, row group ${place.column}: ${full}`,
         title: `${row.name}, row group ${place.column}: ${full}`,
-        style: { left: `${NAME_WIDTH + place.column * CELL_WIDTH}px` },
+        style: { left: `${NAME_WIDTH + place.column * cellWidth}px`, width: `${cellWidth - 1}px` },
       },
       short,
     );
@@ -243,7 +254,7 @@ export function grid(link: Link): Screen<GridBody> {
     const [x, y] = [event.clientX - box.left, event.clientY - box.top];
     if (body === null || x > scroller.clientWidth || y > scroller.clientHeight) return null;
     const row = y < ROW_HEIGHT ? -1 : Math.floor((y + scroller.scrollTop - ROW_HEIGHT) / ROW_HEIGHT);
-    const column = x < NAME_WIDTH ? -1 : Math.floor((x + scroller.scrollLeft - NAME_WIDTH) / CELL_WIDTH);
+    const column = x < NAME_WIDTH ? -1 : Math.floor((x + scroller.scrollLeft - NAME_WIDTH) / cellWidth);
     return row >= body.num_rows || column >= body.num_row_groups || (row < 0 && column < 0) ? null : { row, column };
   }
 
@@ -344,7 +355,26 @@ export function grid(link: Link): Screen<GridBody> {
     columns?.close();
   }
 
-  return { element, update, rows: (answer) => answer.table === "grid" && take(answer), close, search: () => bar.querySelector("input")?.focus() };
+  const keys = (): Keys => [
+    ["↑ ↓ ← →", "moves"],
+    ["Shift+arrows", "picks"],
+    ["Space", "picks one"],
+    ["Ctrl+Space", "adds, takes away"],
+    ["Enter", active.column < 0 ? "opens the column" : "opens the chunk"],
+    ["Esc", "picks everything"],
+    ["/", "filters"],
+  ];
+
+  return {
+    element,
+    update,
+    rows: (answer) => answer.table === "grid" && take(answer),
+    close,
+    keys,
+    focus: () => scroller.focus({ preventScroll: true }),
+    enter: show,
+    search: () => bar.querySelector("input")?.focus(),
+  };
 }
 
 const shadeClass = (of: GridBody, shade: number): string =>

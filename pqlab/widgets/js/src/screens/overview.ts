@@ -1,26 +1,40 @@
 // The file at a glance: where its bytes are, what is odd, its schema, its keys.
 
-import { h, replace } from "../dom";
+import { button, h, replace } from "../dom";
 import type { Link } from "../link";
-import type { OverviewBody } from "../messages";
+import type { OverviewBody, Part, SchemaRow } from "../messages";
 import type { Screen } from "./screen";
 
+const HEADS = ["name", "type", "codec and encodings", "nulls", "compressed", "ratio"];
+let trees = 0;
+
 export function overview(link: Link): Screen<OverviewBody> {
+  const number = trees++;
   const element = h("div", { class: "pq-screen pq-overview" });
+  const tree = h("div", { class: "pq-schema", role: "treegrid", tabindex: 0, "aria-label": "Schema", "data-name": "schema", on: { keydown, click } });
+  const folded = new Set<number>();
+  let signature = "";
+  let rows: SchemaRow[] = [];
+  let active = 0; // among the rows that are shown
 
   function update(body: OverviewBody): void {
-    replace(element, bytes(body), facts(body), schema(body), keys(body));
+    const others = JSON.stringify(body);
+    if (others === signature) return;
+    signature = others;
+    rows = body.schema;
+    drawTree();
+    replace(element, bar("Bytes by kind", body.kinds), bar("Bytes by column", body.parts), facts(body), schema(body), keys(body));
   }
 
-  function bytes(body: OverviewBody): HTMLElement {
-    const segments = body.parts.map((part) =>
+  function bar(title: string, parts: Part[]): HTMLElement {
+    const segments = parts.map((part) =>
       h("span", {
         class: hue(part),
         title: `${part.name}: ${part.size}, ${part.share}`,
         style: { "flex-grow": String(part.bytes) },
       }),
     );
-    const legend = body.parts.map((part) =>
+    const legend = parts.map((part) =>
       h(
         "div",
         { role: "listitem" },
@@ -33,8 +47,8 @@ export function overview(link: Link): Screen<OverviewBody> {
     return h(
       "section",
       {},
-      h("h4", {}, "Bytes"),
-      h("div", { class: "pq-bytes", role: "img", "aria-label": "Bytes of the file by part; the list has the figures" }, ...segments),
+      h("h4", {}, title),
+      h("div", { class: "pq-bytes", role: "img", "aria-label": `${title}; the list has the figures` }, ...segments),
       h("div", { class: "pq-legend", role: "list" }, ...legend),
     );
   }
@@ -52,39 +66,107 @@ export function overview(link: Link): Screen<OverviewBody> {
   }
 
   function schema(body: OverviewBody): HTMLElement {
-    const rows = body.schema.map((row) => {
-      const open = row.leaf === null ? undefined : () => link.go({ screen: "column", leaf: row.leaf ?? 0 });
-      return h(
-        "div",
-        { class: "pq-schema-row", role: "row", "aria-level": row.level },
-        h(
-          "span",
-          { role: "gridcell", title: row.name, style: { "padding-left": `${(Math.min(row.level, 24) - 1) * 16}px` } },
-          open === undefined ? row.name : h("button", { type: "button", class: "pq-link", "data-name": `leaf ${row.leaf}`, on: { click: open } }, row.name),
-        ),
-        h("span", { role: "gridcell" }, row.type, h("span", { class: "pq-muted" }, ` ${row.repetition}`)),
-        h("span", { role: "gridcell", class: "pq-muted", title: row.storage }, row.storage),
-        h("span", { role: "gridcell", class: "pq-number" }, row.nulls),
-        h("span", { role: "gridcell", class: "pq-number" }, row.size),
-        h("span", { role: "gridcell", class: "pq-number pq-muted" }, row.ratio),
-      );
-    });
-    const heads = ["name", "type", "codec and encodings", "nulls", "compressed", "ratio"].map((name, place) =>
-      h("span", { role: "columnheader", class: place > 2 ? "pq-number" : undefined }, name),
-    );
     return h(
       "section",
       {},
       h("h4", {}, "Schema"),
-      h("div", { class: "pq-schema", role: "treegrid", "aria-label": "Schema" }, h("div", { class: "pq-schema-row pq-schema-head", role: "row" }, ...heads), ...rows),
+      tree,
       body.num_left_out > 0 &&
-        h("p", { class: "pq-muted" }, `… and ${body.num_left_out.toLocaleString("en")} more elements: `, h("button", { type: "button", class: "pq-link", on: { click: () => link.go({ screen: "grid" }) } }, "the grid has all columns")),
+        h("p", { class: "pq-muted" }, `… and ${body.num_left_out.toLocaleString("en")} more elements: `, button("the grid has all columns", () => link.go({ screen: "grid" }), { class: "pq-link" })),
     );
+  }
+
+  /** The rows that no folded group hides, by their place among all. */
+  function shown(): number[] {
+    const found: number[] = [];
+    let hiddenBelow = Infinity;
+    rows.forEach((row, place) => {
+      if (row.level > hiddenBelow) return;
+      hiddenBelow = folded.has(place) ? row.level : Infinity;
+      found.push(place);
+    });
+    return found;
+  }
+
+  function drawTree(): void {
+    const heads = HEADS.map((name, place) => h("span", { role: "columnheader", class: place > 2 ? "pq-number" : undefined }, name));
+    const lines = shown().map((place, index) => line(place, index));
+    replace(tree, h("div", { class: "pq-schema-row pq-schema-head", role: "row" }, ...heads), ...lines);
+    tree.setAttribute("aria-activedescendant", id(active));
+  }
+
+  const id = (index: number): string => `pqs${number}-${index}`;
+
+  function line(place: number, index: number): HTMLElement {
+    const row = rows[place] as SchemaRow;
+    const isGroup = row.leaf === null;
+    const sign = !isGroup ? "" : folded.has(place) ? "▸ " : "▾ ";
+    return h(
+      "div",
+      {
+        id: id(index),
+        class: `pq-schema-row${index === active ? " pq-active" : ""}`,
+        role: "row",
+        "aria-level": row.level,
+        "aria-expanded": isGroup ? String(!folded.has(place)) : undefined,
+        "data-index": index,
+        "data-name": isGroup ? `group ${row.name}` : `leaf ${row.leaf}`,
+      },
+      h(
+        "span",
+        { role: "gridcell", class: isGroup ? undefined : "pq-leaf", title: row.name, style: { "padding-left": `${(Math.min(row.level, 24) - 1) * 16}px` } },
+        `${sign}${row.name}`,
+      ),
+      h("span", { role: "gridcell", title: row.type }, row.type, h("span", { class: "pq-muted" }, ` ${row.repetition}`)),
+      h("span", { role: "gridcell", class: "pq-muted", title: row.storage }, row.storage),
+      h("span", { role: "gridcell", class: "pq-number" }, row.nulls),
+      h("span", { role: "gridcell", class: "pq-number" }, row.size),
+      h("span", { role: "gridcell", class: "pq-number pq-muted" }, row.ratio),
+    );
+  }
+
+  function click(event: MouseEvent): void {
+    const found = (event.target as HTMLElement).closest<HTMLElement>("[data-index]");
+    if (found === null) return;
+    active = Number(found.dataset["index"]);
+    open();
+  }
+
+  function open(): void {
+    const place = shown()[active];
+    const leaf = place === undefined ? null : rows[place]?.leaf;
+    if (typeof leaf === "number") link.go({ screen: "column", leaf });
+    else if (place !== undefined) fold(place, !folded.has(place));
+  }
+
+  function fold(place: number, isFolded: boolean): void {
+    if (isFolded) folded.add(place);
+    else folded.delete(place);
+    drawTree();
+  }
+
+  function keydown(event: KeyboardEvent): void {
+    const places = shown();
+    const steps: { [key: string]: number } = { ArrowUp: active - 1, ArrowDown: active + 1, Home: 0, End: places.length - 1 };
+    const to = steps[event.key];
+    const place = places[active];
+    if (to !== undefined) {
+      active = Math.min(Math.max(to, 0), Math.max(places.length - 1, 0));
+      drawTree();
+      tree.querySelector(".pq-active")?.scrollIntoView({ block: "nearest" });
+    } else if (event.key === "Enter") open();
+    else if ((event.key === "ArrowLeft" || event.key === "ArrowRight") && place !== undefined && rows[place]?.leaf === null) fold(place, event.key === "ArrowLeft");
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
   }
 
   function keys(body: OverviewBody): HTMLElement | null {
     if (body.keys.length === 0) return null;
-    const entries = body.keys.flatMap(([key, value]) => [h("dt", {}, key), h("dd", {}, value)]);
+    const entries = body.keys.flatMap(([key, value, decoded]) => [
+      h("dt", {}, key),
+      h("dd", {}, decoded.length === 0 ? value : h("details", {}, h("summary", {}, value), h("pre", {}, decoded.join("\n")))),
+    ]);
     const more = body.num_keys - body.keys.length;
     return h(
       "section",
@@ -95,8 +177,18 @@ export function overview(link: Link): Screen<OverviewBody> {
     );
   }
 
-  return { element, update, rows: () => undefined, close: () => undefined };
+  return {
+    element,
+    update,
+    rows: () => undefined,
+    close: () => undefined,
+    focus: () => tree.focus({ preventScroll: true }),
+    keys: () => [
+      ["↑ ↓", "moves"],
+      ["← →", "folds"],
+      ["Enter", "opens the column"],
+    ],
+  };
 }
 
-const hue = (part: OverviewBody["parts"][number]): string =>
-  part.ordinal === null ? "pq-rest" : `pq-hue-${part.ordinal}`;
+const hue = (part: Part): string => (part.ordinal === null ? "pq-rest" : `pq-hue-${part.ordinal}`);

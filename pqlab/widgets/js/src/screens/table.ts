@@ -7,6 +7,8 @@ import type { Rows, Span, TableHead } from "../messages";
 import { range, virtual, type Virtual } from "../virtual";
 
 const ROW_HEIGHT = 24;
+const MAX_HEIGHT = 380;
+const SCROLLBAR = 18; // and borders
 const CHARACTER_WIDTH = 7.3;
 
 interface Row {
@@ -18,16 +20,21 @@ export interface Table {
   readonly element: HTMLElement;
   update(head: TableHead, picked?: Span[]): void;
   take(answer: Rows): void;
+  enter(): void;
   close(): void;
 }
+
+let tables = 0;
 
 /** `open` is for one row, `pick` for several; both get the rows' keys. */
 export function table(
   link: Link,
   name: string,
   label: string,
-  actions: { open?: (key: number) => void; pick?: (keys: Span, isMore: boolean) => void },
+  actions: { open?: (key: number) => void; pick?: (keys: Span, isMore: boolean) => void; clear?: () => void },
 ): Table {
+  const number = tables++;
+  const rowId = (index: number): string => `pqt${number}-${index}`;
   let head: TableHead | null = null;
   let rows: Virtual | null = null;
   let widths: number[] = [];
@@ -64,6 +71,7 @@ export function table(
     if (widths.length !== next.columns.length) widths = next.columns.map((column) => widthOf(column.heading));
     active = clamp(active, next.num_rows);
     element.setAttribute("aria-rowcount", String(next.num_rows + 1));
+    element.style.height = `${Math.min((next.num_rows + 1) * ROW_HEIGHT + SCROLLBAR, MAX_HEIGHT)}px`;
     drawHeads();
     if (isNew) {
       rows?.close();
@@ -104,6 +112,7 @@ export function table(
     const drawn: Node[] = [];
     for (let index = first; index < last; index++) drawn.push(line(index));
     content.replaceChildren(...drawn);
+    element.setAttribute("aria-activedescendant", rowId(active));
   }
 
   function line(index: number): HTMLElement {
@@ -112,6 +121,7 @@ export function table(
     return h(
       "div",
       {
+        id: rowId(index),
         class: `pq-table-row${index === active ? " pq-active" : ""}${isPicked ? " pq-picked" : ""}`,
         role: "row",
         "aria-rowindex": index + 2,
@@ -202,12 +212,18 @@ export function table(
     const to = steps[event.key];
     if (to !== undefined) move(to, event.shiftKey);
     else if (event.key === "Enter") open();
+    else if (event.key === "Escape" && actions.clear !== undefined) actions.clear();
     else return;
     event.preventDefault();
     event.stopPropagation();
   }
 
-  return { element, update, take, close: () => rows?.close() };
+  function enter(): void {
+    rows?.virtualizer.scrollToIndex(active);
+    draw();
+  }
+
+  return { element, update, take, enter, close: () => rows?.close() };
 }
 
 const widthOf = (words: string): number => Math.min(Math.max(words.length * CHARACTER_WIDTH + 22, 58), 280);
