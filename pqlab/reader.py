@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from pqlab.filtered_selection import FilteredFrames, FilteredSelection
+    from pqlab.footer.bloom_filter import BloomFilter
     from pqlab.overview.view import View
     from pqlab.stream.iterator import Frames
     from pqlab.stream.job import Job
@@ -282,6 +283,17 @@ class ParquetFile:
         with placed(file=self.name, row_group=key[0], page=-1):
             decoded = read_dictionary(self.metadata, *key, data, offset, limits=self.limits)
             return to_frame([decoded]).to_series()
+
+    def bloom_filter(self, row_group: int, column: Any) -> BloomFilter:
+        """The bloom filter of a chunk: `.might_contain(value)`.
+
+        Raises `SelectionError` for a chunk without one, `CorruptError` for one that is none, and
+        `UnsupportedError` for one of an unknown kind.
+        """
+        from pqlab.io.bloom_filters import read_filter
+
+        key = self._row_group(row_group), self._leaf(column)
+        return read_filter(self.source, self.metadata, key, self.limits)
 
     def page_header(self, row_group: int, column: Any, page: int) -> Any:
         """The raw thrift struct `PageHeader` of a data page, or of the dictionary page (-1).

@@ -62,6 +62,7 @@ class Reason(IntEnum):
     PAGE_HEADERS = 3
     PAGES = 4
     DICTIONARY = 5
+    BLOOM_FILTER = 6
 
     @property
     def text(self) -> str:
