@@ -55,7 +55,8 @@ def _whole(metadata: FileMetaData, rows: Positions) -> tuple[Rows, Rows]:
     chunks["num_runs"] = start < stop
     runs["start"], runs["stop"] = start, stop
     counts = metadata.chunks.num_data_pages[rows]
-    runs["num_pages"] = np.where(counts == 0, -1, counts)
+    runs["num_pages"] = counts
+    runs["num_pages"][counts == 0] = -1
     runs["num_rows"] = -1
     return chunks, runs
 
