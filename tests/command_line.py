@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -24,6 +25,7 @@ class Result(NamedTuple):
 
 
 Run = Callable[..., Result]
+Save = Callable[[bytes], Path]
 
 
 def runner(capsys: pytest.CaptureFixture[str]) -> Run:
@@ -36,3 +38,16 @@ def runner(capsys: pytest.CaptureFixture[str]) -> Run:
         return Result(code, *capsys.readouterr())
 
     return run
+
+
+def refused(run: Run, path: Path, *words: str) -> str:
+    """What the shell says to an error of the file: one line, with the file, and exit code 1."""
+    result = run(*words, path)
+    assert (result.code, result.out) == (1, "")
+    assert result.err.count("\n") == 1
+    assert str(path) in result.err
+    return result.err
+
+
+def columns(run: Run, path: Path) -> list[dict[str, Any]]:
+    return run("columns", path, "--json").rows()

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from command_line import Run, runner
+from command_line import Run, Save, runner
 from forms import FORMS
 
 if TYPE_CHECKING:
@@ -97,3 +97,15 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     sample.write(folder / "taxi.parquet", rows=200_000)
     with lab_server(folder) as running:
         yield running
+
+
+@pytest.fixture
+def save(tmp_path: Path) -> Save:
+    """`save(data)`: the path of a file with these bytes."""
+
+    def save(data: bytes) -> Path:
+        path = tmp_path / f"{len(list(tmp_path.iterdir()))}.parquet"
+        path.write_bytes(data)
+        return path
+
+    return save

@@ -5,28 +5,22 @@ A case stands here where nothing else holds it in both; the number is its place 
 12 names that repeat - 13 bounds empty, absent, counted only, deprecated - 14 encodings unknown, and
 page by page - 15 numbers that cannot be - 16 a footer without rows - 17 a chunk in another file -
 18 encrypted, or no Parquet - 19 large page headers - 20 unknown encodings and codecs - 21 stray
-files and other types - 22, 23 odd dictionaries and pages - 26, 32 pages that lie - 27 timestamps
-out of reach - 28 exact values - 35 names that act
+files and other types - 22 to 34 in test_cases_decoding and
+test_cases_values - 35 names that act
 """
 
 from __future__ import annotations
 
-import base64
-import csv
-import datetime as dt
-import io
 import struct
 import subprocess
 import sys
-from collections.abc import Callable
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from command_line import Run
+from command_line import Run, Save, columns, refused
 from edited_footers import rewritten, with_footer, written
 from footers import (
     BINARY,
@@ -38,36 +32,10 @@ from footers import (
     file_meta_data,
     row_group,
 )
-from handmade import RLE_DICTIONARY, Column, Page, file_of, prefixed, repeated, varint
+from handmade import Column, Page, file_of, prefixed, varint
 
 import pqlab
 from pqlab.footer import raw
-
-Save = Callable[[bytes], Path]
-
-
-@pytest.fixture
-def save(tmp_path: Path) -> Save:
-    def save(data: bytes) -> Path:
-        path = tmp_path / f"{len(list(tmp_path.iterdir()))}.parquet"
-        path.write_bytes(data)
-        return path
-
-    return save
-
-
-def refused(run: Run, path: Path, *words: str) -> str:
-    """What the shell says to an error of the file: one line, with the file, and exit code 1."""
-    result = run(*words, path)
-    assert (result.code, result.out) == (1, "")
-    assert result.err.count("\n") == 1
-    assert str(path) in result.err
-    return result.err
-
-
-def columns(run: Run, path: Path) -> list[dict[str, Any]]:
-    return run("columns", path, "--json").rows()
-
 
 # ------------------------------------------------------------------------ footer and metadata
 
@@ -291,199 +259,6 @@ def test_case_21_stray_files_and_other_types(run: Run, tmp_path: Path) -> None:
     assert result.code == 1
     assert "3.parquet" in result.err
     assert "1.parquet" in result.err
-
-
-# ----------------------------------------------------------------------------------- decoding
-
-
-def _dictionary_of_one(*, offset: int | None) -> bytes:
-    """One entry and bit width 0; `offset` is what the footer says of where it is."""
-    pages = [
-        Page(struct.pack("<i", 7), 1, dictionary=True),
-        Page(b"\0" + varint(5 << 1), 5, encoding=RLE_DICTIONARY),
-    ]
-
-    def change(footer: Any) -> None:
-        meta_data = footer.row_groups[0].columns[0].meta_data
-        meta_data.data_page_offset = 4
-        meta_data.dictionary_page_offset = offset
-
-    return rewritten(file_of(Column("INT32", pages)), change)
-
-
-@pytest.mark.parametrize("offset", [4, 0, None])
-def test_case_22_a_dictionary_of_one_wherever_it_is(
-    run: Run, save: Save, offset: int | None
-) -> None:
-    path = save(_dictionary_of_one(offset=offset))
-    assert run("read", path).out == "c\n" + "7\n" * 5
-    assert run("dictionary", path, "-c", "c", "--json").rows()[0]["value"] == 7
-
-
-def test_case_22_empty_and_unused_dictionaries(run: Run, save: Save) -> None:
-    nulls = prefixed(repeated(0, 3, 1))
-    pages = [Page(b"", 0, dictionary=True), Page(nulls + b"\1", 3, encoding=RLE_DICTIONARY)]
-    assert run("read", save(file_of(Column("INT32", pages, optional=True)))).out == "c\n\n\n\n"
-    pages = [Page(bytes(4), 1, dictionary=True), Page(struct.pack("<2i", 5, 6), 2)]
-    path = save(file_of(Column("INT32", pages)))
-    assert run("read", path).out == "c\n5\n6\n"
-    assert [row["page"] for row in run("pages", path, "--json").rows()] == [-1, 0]
-
-
-def test_case_23_a_page_of_levels_only(run: Run, save: Save) -> None:
-    levels = repeated(0, 4, 1)
-    v2 = {"num_nulls": 4, "definition_levels_byte_length": len(levels)}
-    for codec in (0, 1, 6):  # levels are never compressed
-        page = Page(levels, 4, v2=v2)
-        path = save(file_of(Column("INT64", [page], optional=True, codec=codec)))
-        assert run("read", path).out == "c" + "\n" * 5
-        assert run("pages", path, "--json").rows()[0]["num_nulls"] == 4
-
-
-LYING_PAGES = {
-    "more values than bytes": Page(bytes(8), 3),
-    "ends inside a value": Page(bytes(7), 2),
-    "text longer than its page": Page(struct.pack("<I", 99) + b"ab", 1),
-    "index beyond the dictionary": Page(b"\2" + varint(2 << 1) + b"\3", 2, encoding=RLE_DICTIONARY),
-    "bit width 200": Page(b"\xc8" + varint(2 << 1) + bytes(25), 2, encoding=RLE_DICTIONARY),
-    "run that never ends": Page(b"\1" + b"\xff" * 9, 2, encoding=RLE_DICTIONARY),
-}
-
-
-@pytest.mark.parametrize("name", LYING_PAGES)
-def test_case_32_pages_that_lie(run: Run, save: Save, name: str) -> None:
-    page = LYING_PAGES[name]
-    physical = "BYTE_ARRAY" if "text" in name else "INT32"
-    pages = [page]
-    if page.encoding == RLE_DICTIONARY:
-        pages = [Page(bytes(8), 2, dictionary=True), page]
-    path = save(file_of(Column(physical, pages)))
-    said = refused(run, path, "read")
-    with pqlab.open(path) as file, pytest.raises(pqlab.CorruptError) as caught:
-        file.read()
-    place = caught.value.place
-    assert {"row_group": 0, "column": "c", "page": 0}.items() <= place.items()
-    assert f"offset {place['offset']}" in said
-
-
-def test_case_27_timestamps_that_nanoseconds_do_not_reach(run: Run, save: Save) -> None:
-    far = dt.datetime(2900, 2, 3, 4, 5, 6)  # noqa: DTZ001 - INT96 is naive
-    table = pa.table({"t": pa.array([far], pa.timestamp("us"))})
-    path = save(written(table, use_deprecated_int96_timestamps=True))
-    assert 'int96_unit="us"' in refused(run, path, "read")
-    assert pqlab.read(path, int96_unit="us")["t"].to_list() == [far]
-
-
-INT32_MAX, INT64_MAX = (1 << 31) - 1, (1 << 63) - 1
-
-
-@pytest.mark.parametrize(
-    ("physical", "converted", "value"),
-    [
-        ("INT32", 6, INT32_MAX),
-        ("INT32", 6, -INT32_MAX - 1),
-        ("INT32", 6, 95_026_237),
-        ("INT32", 6, -96_465_293),
-        ("INT64", 9, INT64_MAX),
-        ("INT64", 10, INT64_MAX),
-        ("INT64", 10, -INT64_MAX - 1),
-    ],
-)
-def test_case_27_times_beyond_the_calendar(
-    run: Run, save: Save, physical: str, converted: int, value: int
-) -> None:
-    """Polars holds them and panics when it shows them: pyarrow keeps them."""
-    body = struct.pack("<2i" if physical == "INT32" else "<2q", 0, value)
-    element = {"converted_type": converted}
-    path = save(file_of(Column(physical, [Page(body, 2)], element=element)))
-    assert f"{value:,}" in refused(run, path, "read")
-    with pqlab.open(path) as file:
-        with pytest.raises(pqlab.UnsupportedError, match="to_arrow") as caught:
-            file.read()
-        place = {"file": str(path), "row_group": 0, "column": "c", "page": 0, "offset": 4}
-        assert caught.value.place == place
-        table = file.select().to_arrow()
-        integers = table["c"].cast(pa.int32() if physical == "INT32" else pa.int64())
-        assert integers.to_pylist() == [0, value]
-        assert file.select().to_arrow().equals(pq.read_table(path).cast(table.schema))
-
-
-def test_case_27_a_dictionary_beyond_the_calendar(save: Save) -> None:
-    """Values count, not entries that none of them names."""
-    entries = Page(struct.pack("<2i", 0, INT32_MAX), 2, dictionary=True)
-
-    def path_of(bits: int) -> Path:
-        page = Page(bytes([1, 3, bits]), 2, RLE_DICTIONARY)
-        return save(file_of(Column("INT32", [entries, page], element={"converted_type": 6})))
-
-    assert pqlab.read(path_of(0b00))["c"].to_physical().to_list() == [0, 0]
-    with pytest.raises(pqlab.UnsupportedError, match=f"{INT32_MAX:,}") as caught:
-        pqlab.read(path_of(0b10))
-    assert {"row_group": 0, "column": "c", "page": 0}.items() <= caught.value.place.items()
-
-
-def test_case_27_the_first_and_the_last_day_of_the_calendar(save: Save) -> None:
-    days = (-96_465_292, 95_026_236)
-    path = save(
-        file_of(
-            Column("INT32", [Page(struct.pack("<2i", *days), 2)], element={"converted_type": 6})
-        )
-    )
-    frame = pqlab.read(path)
-    assert frame["c"].to_physical().to_list() == list(days)
-    assert "-262143-01-01" in str(frame)
-    assert "+262142-12-31" in str(frame)
-
-
-def test_case_28_exact_values(run: Run, save: Save) -> None:
-    decimals = [Decimal("-9999999999999999999999999999.9999999999"), None, Decimal(0)]
-    table = pa.table(
-        {
-            "int64": pa.array([INT64_MAX, None, -INT64_MAX - 1]),
-            "decimal": pa.array(decimals, pa.decimal128(38, 10)),
-            "float16": pa.array([0.5, None, -2.0], pa.float16()),
-            "time": pa.array([dt.time(23, 59, 59, 999_999), None, dt.time(0)], pa.time64("us")),
-            "uuid": pa.array([bytes(range(16)), None, bytes(16)], pa.binary(16)),
-        }
-    )
-    path = save(written(table))
-    rows = list(csv.DictReader(io.StringIO(run("read", path).out)))
-    assert [row["int64"] for row in rows] == [str(INT64_MAX), "", str(-INT64_MAX - 1)]
-    assert [row["decimal"] for row in rows] == [f"{decimals[0]:f}", "", "0.0000000000"]
-    assert [row["float16"] for row in rows] == ["0.5", "", "-2.0"]
-    assert rows[0]["time"] == "23:59:59.999999"
-    assert base64.b64decode(rows[0]["uuid"]) == bytes(range(16))
-    assert pqlab.read(path)["decimal"].to_list() == decimals
-
-
-@pytest.mark.parametrize(
-    ("physical", "precision", "value"),
-    [("INT32", 5, 100_000), ("INT64", 5, -(10**17)), ("FIXED_LEN_BYTE_ARRAY", 38, -(10**38))],
-)
-def test_case_28_decimals_of_more_digits_than_they_say(
-    run: Run, save: Save, physical: str, precision: int, value: int
-) -> None:
-    """As stored, as by pyarrow; their bounds are text alone, since polars cannot show them."""
-    size, order = {"INT32": (4, "little"), "INT64": (8, "little")}.get(physical, (16, "big"))
-    stored = [value.to_bytes(size, order, signed=True), bytes(size)]  # type: ignore[arg-type]
-    element = {"converted_type": 5, "precision": precision, "scale": 2, "type_length": size}
-    column = Column(physical, [Page(b"".join(stored), 2)], element=element)
-
-    def change(footer: Any) -> None:
-        footer.row_groups[0].columns[0].meta_data.statistics = raw.idl().Statistics(
-            min_value=stored[value > 0], max_value=stored[value < 0]
-        )
-
-    path = save(rewritten(file_of(column), change))
-    exact = f"{value // 100}.00"
-    assert run("read", path).out == f"c\n{exact}\n0.00\n"
-    (row,) = columns(run, path)
-    assert exact in (row["min_text"], row["max_text"])
-    with pqlab.open(path) as file:
-        assert str(file.read().to_series().to_frame())
-        statistics = file.statistics("c")
-        assert "0.00" in str(statistics)
-        assert {statistics["min"][0], statistics["max"][0]} == {None, Decimal("0.00")}
 
 
 # ----------------------------------------------------------------------------------- notebook

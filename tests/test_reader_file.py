@@ -244,18 +244,6 @@ def test_names_that_are_not_unique() -> None:
         assert file.select([0, 3]).to_arrow().columns[1].to_pylist() == [3, 4]
 
 
-def test_pandas_index_columns_survive() -> None:
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame({"x": [1.5, 2.5]}, index=pandas.Index(["a", "b"], name="key"))
-    sink = io.BytesIO()
-    frame.to_parquet(sink)
-    with pqlab.open(sink.getvalue()) as file:
-        assert file.read().to_dict(as_series=False) == {"x": [1.5, 2.5], "key": ["a", "b"]}
-        pandas_metadata = file.pandas_metadata()
-        assert pandas_metadata is not None
-        assert pandas_metadata["index_columns"] == ["key"]
-
-
 def test_empty_results_keep_their_types() -> None:
     expected = paged_file(0).expected
     with pqlab.open(paged_file(0).data) as file:
