@@ -562,7 +562,7 @@ def test_strings_point_into_pages_that_are_kept_exactly() -> None:
 def test_every_stage_of_every_page_is_an_event() -> None:
     data, _ = paged_table()
     recorded: list[np.ndarray] = []
-    read_columns(data, recorder=recorded.append, workers=2)
+    read_columns(data, recorder=lambda events, _: recorded.append(events), workers=2)
     (events,) = recorded
     assert events.dtype == EVENT
     metadata = metadata_of(data)

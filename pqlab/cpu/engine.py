@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypedDict, Unpack
 
 import numpy as np
@@ -15,10 +16,12 @@ from pqlab.footer.types import Int96Unit
 from pqlab.footer.writers import left_is_compressed_false, prefixes_reach_back
 from pqlab.limits import DEFAULT_LIMITS, Limits
 from pqlab.native import _native
+from pqlab.plan.coalesce import coalescing
 from pqlab.plan.plan import Plan
-from pqlab.trace import EVENT
+from pqlab.plan.policy import IOPolicy
+from pqlab.trace import EVENT, SERVED, Events, ServedRanges
 
-Recorder = Callable[[np.ndarray], None]
+Recorder = Callable[[Events, ServedRanges], None]
 
 
 class FetchedBytes(Protocol):
@@ -31,10 +34,10 @@ class FetchedBytes(Protocol):
 
 
 class LocalBytes(NamedTuple):
-    """A file that native code reads the plan's requests of; recorded, from that id on."""
+    """A file that native code reads by itself, by the requests that the policy makes of a plan."""
 
     file: _native.File
-    first_request_id: int = 0
+    policy: IOPolicy
 
 
 class Team(NamedTuple):
@@ -54,7 +57,7 @@ class Team(NamedTuple):
 
 
 class Options(TypedDict, total=False):
-    """The keyword arguments of `begin`."""
+    """The keyword arguments of `planned`."""
 
     verify_checksums: bool
     invalid_utf8: InvalidUtf8
@@ -68,11 +71,8 @@ class Options(TypedDict, total=False):
 class Reading:
     """A read under way: native threads work on it. Dropped, it is cancelled."""
 
-    def __init__(
-        self, job: _native.Job, plan: Plan, metadata: FileMetaData, recorder: Recorder | None
-    ) -> None:
-        self._job, self._plan, self._metadata = job, plan, metadata
-        self._recorder = recorder
+    def __init__(self, job: _native.Job, planned: PlannedRead) -> None:
+        self._job, self._planned = job, planned
 
     @property
     def job(self) -> _native.Job:
@@ -82,14 +82,39 @@ class Reading:
     def result(self) -> _native.Decoded:
         """Wait, and take the columns, once. Raises as `read`."""
         try:
-            decoded, events = self._job.result()
+            decoded = self._job.result()
         except PqlabError as error:
-            if self._recorder is not None:
-                self._recorder(self._job.events().view(EVENT))
-            raise located(error, self._metadata, self._plan.file) from None
-        if self._recorder is not None:
-            self._recorder(events.view(EVENT))
+            self._record()
+            raise located(error, self._planned.metadata, self._planned.file) from None
+        self._record()
         return decoded
+
+    def _record(self) -> None:
+        if self._planned.recorder is not None:
+            events, served = self._job.recorded()
+            self._planned.recorder(events.view(EVENT), served.view(SERVED))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlannedRead:
+    """A plan, and how it is read: its row groups are begun part by part. Made by `planned`."""
+
+    native: _native.PlannedRead
+    buffers: Sequence[tuple[int, np.ndarray]]
+    metadata: FileMetaData
+    file: str
+    recorder: Recorder | None
+
+    def begin(self, start: int, stop: int, *, here: bool = False) -> Reading:
+        """Begin to read the row groups at positions [start, stop) of the plan.
+
+        Reads begun earlier are served first. `here`: what is small is done at once, by the calling
+        thread.
+        """
+        try:
+            return Reading(self.native.begin(start, stop, self.buffers, here), self)
+        except PqlabError as error:
+            raise located(error, self.metadata, self.file) from None
 
 
 def read(
@@ -102,22 +127,22 @@ def read(
 ) -> _native.Decoded:
     """Decode the plan's pages into columns of `plan.num_rows` rows.
 
-    `workers`: threads (default: the CPUs that this process may use). `options` as of `begin`.
+    `workers`: threads (default: the CPUs that this process may use). `options` as of `planned`.
 
     Raises `CorruptError`, `UnsupportedError`, `EncryptedError` and `LimitError` with file, row
     group, column, page and offset; `SourceError` for bytes that do not come; KeyboardInterrupt
     within a page.
     """
-    return begin(plan, metadata, source, Team.of(workers), here=True, **options).result()
+    read = planned(plan, metadata, source, Team.of(workers), **options)
+    return read.begin(0, len(plan.tables.row_groups), here=True).result()
 
 
-def begin(
+def planned(
     plan: Plan,
     metadata: FileMetaData,
     source: FetchedBytes | LocalBytes,
     team: Team,
     *,
-    here: bool = False,
     verify_checksums: bool = False,
     invalid_utf8: InvalidUtf8 = "error",
     int96_unit: Int96Unit = "ns",
@@ -125,26 +150,23 @@ def begin(
     for_polars: bool = False,
     limits: Limits = DEFAULT_LIMITS,
     recorder: Recorder | None = None,
-) -> Reading:
-    """Begin to decode the plan's pages, as `read` does; reads begun earlier are served first.
+) -> PlannedRead:
+    """The plan's pages, to be decoded as `read` does.
 
-    `here`: what is small is done at once, by the calling thread. `verify_checksums`: pages whose
-    CRC-32 differs from their header's are corrupt. `invalid_utf8="binary"` gives text columns as
-    bytes, unchecked. `strings`: other than "string" gives dictionaries, ordered for "enum".
-    `for_polars` refuses dates beyond its calendar. `recorder` takes the events of
-    all pages, and of the requests of `LocalBytes`, an array of dtype `EVENT`.
+    `verify_checksums`: pages whose CRC-32 differs from their header's are corrupt.
+    `invalid_utf8="binary"` gives text columns as bytes, unchecked. `strings`: other than "string"
+    gives dictionaries, ordered for "enum". `for_polars` refuses dates beyond its calendar.
+    `recorder` takes, read by read, the events of all pages, and of the requests of `LocalBytes`,
+    an array of dtype `EVENT`; and what those were for, one of dtype `SERVED`. Raises as `read`.
     """
     local = source if isinstance(source, LocalBytes) else None
     try:
-        job = _native.decode(
+        native = _native.PlannedRead(
             columns_of(metadata, plan.leaves, int96_unit, invalid_utf8, strings).native,
             plan.tables.arrays,
-            () if isinstance(source, LocalBytes) else source.buffers,
-            np.array(plan.requests if local else (), np.int64).reshape(-1, 2),
             local.file if local else None,
             team.native,
-            first_request_id=local.first_request_id if local else 0,
-            here=here,
+            coalescing(local.policy) if local else None,
             verify_checksums=verify_checksums,
             trace=recorder is not None,
             is_compressed_is_wrong=left_is_compressed_false(metadata.created_by),
@@ -155,7 +177,8 @@ def begin(
         )
     except PqlabError as error:
         raise located(error, metadata, plan.file) from None
-    return Reading(job, plan, metadata, recorder)
+    buffers = () if isinstance(source, LocalBytes) else source.buffers
+    return PlannedRead(native, buffers, metadata, plan.file, recorder)
 
 
 def read_dictionary(

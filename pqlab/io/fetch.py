@@ -21,7 +21,7 @@ from pqlab.plan.plan import Plan
 from pqlab.plan.policy import IOPolicy
 from pqlab.plan.ranges import Range, Ranges, intersect, length, union
 from pqlab.plan.tables import RUN, PlanTables, Rows
-from pqlab.trace import SERVED, Attempt, Reason, Recording, ServedRanges, Stage, blank_events
+from pqlab.trace import SERVED, Attempt, Reason, Recording, Stage, blank_events
 from pqlab.trace.recorder import active, timed
 
 
@@ -285,18 +285,6 @@ def _record(
         )
     recording.add(events)
     recording.serve(np.array(served, SERVED))
-
-
-def served_ranges(requests: Ranges, tables: PlanTables, request_ids: range) -> ServedRanges:
-    """What each of the requests, which native code makes, is for."""
-    starts = [start for start, _ in requests]
-    served: list[tuple[int, int, int, int, int]] = []
-    for start, stop, row_group, leaf in _runs(tables):
-        first = bisect_right(starts, start) - 1
-        for at in range(first, bisect_left(starts, stop)):
-            inside = max(start, requests[at][0]), min(stop, requests[at][1])
-            served.append((*inside, request_ids[at], row_group, leaf))
-    return np.array(served, SERVED)
 
 
 def read_recorded(

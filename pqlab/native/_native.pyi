@@ -98,16 +98,22 @@ def decompress(codec: int, data: Bytes, size: int, only: str = "") -> bytes: ...
 
 # plan.cpp: requests, and how many bytes are wanted
 
+class Coalescing:
+    def __init__(
+        self,
+        *,
+        gap_bytes: int,
+        split_bytes: int,
+        max_request_bytes: int,
+        overread_share: float,
+        allowance_bytes: int = 0,
+        concurrency: int,
+    ) -> None: ...
+
 def coalesce(
     starts: npt.NDArray[np.int64],
     stops: npt.NDArray[np.int64],
-    *,
-    gap_bytes: int,
-    split_bytes: int,
-    max_request_bytes: int,
-    overread_share: float,
-    allowance_bytes: int,
-    concurrency: int,
+    coalescing: Coalescing,
 ) -> tuple[tuple[tuple[int, int], ...], int]: ...
 
 # columns.cpp. What the tuples hold stands in pqlab/cpu/columns.py and pqlab/cpu/tree.py.
@@ -178,24 +184,6 @@ class Team:
     @property
     def workers(self) -> int: ...
 
-def decode(
-    columns: Columns,
-    tables: tuple[npt.NDArray[np.void], ...],  # of pqlab/plan/tables.py: PlanTables.arrays
-    buffers: Sequence[tuple[int, Bytes]],
-    requests: npt.NDArray[np.int64],
-    file: File | None,
-    team: Team,
-    *,
-    first_request_id: int,
-    here: bool,
-    verify_checksums: bool,
-    trace: bool,
-    is_compressed_is_wrong: bool,
-    prefixes_reach_back: bool,
-    for_polars: bool,
-    page_bytes: int,
-    read_bytes: int,
-) -> Job: ...
 def decode_dictionary_page(
     columns: Columns,
     row_group: int,
@@ -224,11 +212,38 @@ class Job:
     def wait(self, timeout_ns: int) -> bool: ...
     def urge(self) -> None: ...
     def cancel(self) -> None: ...
-    def result(self) -> tuple[Decoded, Any]: ...
-    def events(self) -> Any: ...
+    def result(self) -> Decoded: ...
+    def recorded(self) -> tuple[Bytes, Bytes]: ...
 
 def pool_usage() -> tuple[int, int]: ...
 def stop_pool() -> None: ...
+
+# planned_read.cpp
+
+class PlannedRead:
+    def __init__(
+        self,
+        columns: Columns,
+        tables: tuple[npt.NDArray[np.void], ...],  # of pqlab/plan/tables.py: PlanTables.arrays
+        file: File | None,
+        team: Team,
+        coalescing: Coalescing | None,
+        *,
+        verify_checksums: bool,
+        trace: bool,
+        is_compressed_is_wrong: bool,
+        prefixes_reach_back: bool,
+        for_polars: bool,
+        page_bytes: int,
+        read_bytes: int,
+    ) -> None: ...
+    def begin(
+        self,
+        start: int,
+        stop: int,
+        buffers: Sequence[tuple[int, Bytes]] = (),
+        here: bool = False,
+    ) -> Job: ...
 
 # page_rows.cpp
 

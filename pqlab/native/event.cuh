@@ -58,6 +58,16 @@ struct Event {
   u8 reserved = 0;
 };
 
+// Bytes [start, stop) of the file, which came with a request for a chunk.
+struct Served {
+  i64 start;
+  i64 stop;
+  i32 request_id;
+  i32 row_group;
+  i32 leaf;
+};
+
 static_assert(sizeof(Event) == 88, "pqlab/trace/events.py has the same layout");
+static_assert(sizeof(Served) == 32, "pqlab/trace/events.py has the same layout");
 
 }  // namespace pq

@@ -35,9 +35,12 @@ def coalesce_arrays(
     starts: Positions, stops: Positions, policy: IOPolicy, *, allowance_bytes: int = 0
 ) -> tuple[Ranges, int]:
     """`coalesce` of ranges given as arrays, and how many bytes are wanted, each counted once."""
-    return _native.coalesce(
-        starts,
-        stops,
+    return _native.coalesce(starts, stops, coalescing(policy, allowance_bytes))
+
+
+def coalescing(policy: IOPolicy, allowance_bytes: int = 0) -> _native.Coalescing:
+    """What of the policy bears on it."""
+    return _native.Coalescing(
         gap_bytes=policy.gap_bytes,
         split_bytes=policy.split_bytes,
         max_request_bytes=policy.max_request_bytes,

@@ -75,7 +75,7 @@ class IOPolicy:
     @classmethod
     def local(cls) -> Self:
         """For files on a local disk, where a request costs microseconds."""
-        return cls(first_window=0, basis="local")
+        return cls(basis="local")
 
     @classmethod
     def remote(cls) -> Self:

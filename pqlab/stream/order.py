@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,8 +17,7 @@ from pqlab.errors import SelectionError
 _VERSION = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
+class Position(NamedTuple):
     """Where an iteration stands, and the order in which it goes on.
 
     `row_groups`: how many of its row groups were handed out whole; `rows`: how many rows of the
@@ -35,7 +33,7 @@ class Position:
 
     def at(self, row_groups: int, rows: int) -> Position:
         """The same order, from there on."""
-        return replace(self, row_groups=row_groups, rows=rows)
+        return self._replace(row_groups=row_groups, rows=rows)
 
     def to_state(self) -> dict[str, Any]:
         """As plain values that JSON keeps."""

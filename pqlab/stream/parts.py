@@ -21,20 +21,25 @@ MOST_LANES = 32
 
 
 class RowGroup(NamedTuple):
-    """A row group that is read: `rows` of it, as half-open ranges, estimated bytes decoded."""
+    """A row group that is read: `rows` of it, as half-open ranges, estimated bytes decoded.
+
+    `whole`: these are all it has.
+    """
 
     file: int
     row_group: int
     rows: Ranges
     decoded_bytes: int
+    whole: bool = False
 
 
 class Segment(NamedTuple):
-    """Rows of a row group; `ends`: they are its last."""
+    """Rows of a row group; `ends`: they are its last that are read; `whole`: all it has."""
 
     row_group: int
     rows: Ranges
     ends: bool = True
+    whole: bool = False
 
 
 class Part(NamedTuple):
@@ -53,6 +58,14 @@ class Part(NamedTuple):
     def rows(self) -> dict[int, Ranges]:
         """What is read, in file order."""
         return {segment.row_group: segment.rows for segment in sorted(self.segments)}
+
+    @property
+    def row_groups(self) -> range | None:
+        """What it is if these are consecutive whole row groups, in whatever order."""
+        numbers = [segment.row_group for segment in self.segments if segment.whole]
+        first, last = min(numbers, default=0), max(numbers, default=-1)
+        is_all = len(numbers) == len(self.segments) == last + 1 - first
+        return range(first, last + 1) if is_all else None
 
     def one_by_one(self) -> list[Part]:
         """A part of each segment."""
@@ -82,7 +95,7 @@ def parts(
     pending_bytes, target = 0, FIRST_BYTES
 
     def together() -> Part:
-        segments = tuple(Segment(each.row_group, each.rows) for each in pending)
+        segments = tuple(Segment(each.row_group, each.rows, whole=each.whole) for each in pending)
         return Part(pending[0].file, segments, pending_bytes)
 
     for at, row_group in enumerate(row_groups):
@@ -141,4 +154,5 @@ def _split(group: RowGroup, most_bytes: int) -> Iterator[Part]:
 def _without(group: RowGroup, rows: int) -> RowGroup:
     num_rows = length(group.rows)
     left = cut(group.rows, rows, num_rows)
-    return group._replace(rows=left, decoded_bytes=group.decoded_bytes * length(left) // num_rows)
+    left_bytes = group.decoded_bytes * length(left) // num_rows
+    return group._replace(rows=left, decoded_bytes=left_bytes, whole=False)

@@ -11,7 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
@@ -291,7 +291,7 @@ class Pipeline:
             self._first = None
             since_ns = asked_ns - first_ns
             own_ns = since_ns - max(each.stall_ns for each in asked)
-            self._follow([replace(each, since_ns=since_ns, own_ns=own_ns) for each in asked], file)
+            self._follow([each._replace(since_ns=since_ns, own_ns=own_ns) for each in asked], file)
 
     def _follow(self, asked: Sequence[Asked], file: FileParts) -> None:
         for lane, each in enumerate(asked):

@@ -131,8 +131,9 @@ class _Sizes:
     def row_group(self, file: int, at: int) -> RowGroup:
         """The one at this position among those that are read."""
         row_group = self.row_groups[at]
-        size = int(self.root_bytes[at].sum())
-        return RowGroup(file, row_group, self.picked.rows[row_group], size)
+        rows = self.picked.rows[row_group]
+        whole = rows == ((0, int(self.picked.metadata.row_groups.num_rows[row_group])),)
+        return RowGroup(file, row_group, rows, int(self.root_bytes[at].sum()), whole)
 
 
 def _fingerprint(picked: Sequence[Picked]) -> int:

@@ -15,7 +15,7 @@ from pqlab.cpu import engine
 from pqlab.cpu.engine import FetchedBytes, LocalBytes, Reading, Team
 from pqlab.errors import PqlabError
 from pqlab.gpu.reading import DeviceReading
-from pqlab.io.fetch import fetch, served_ranges
+from pqlab.io.fetch import fetch
 from pqlab.io.pages import learn_pages
 from pqlab.native._native import Decoded
 from pqlab.plan.build import build, part as cut_plan, whole_row_groups
@@ -142,6 +142,7 @@ class FileParts:
         self._team, self._options, self._device = team, options, device
         # A device is given bytes: native code reads no file for it.
         self._local = file.source.native_file() if device is None else None
+        self._reads: dict[tuple[int, ...], engine.PlannedRead | None] = {}  # by their leaves
 
     @property
     def is_local(self) -> bool:
@@ -166,34 +167,43 @@ class FileParts:
         return Unit(lambda: self._begin(part, leaves), None if self.is_local else executor)
 
     def _begin(self, part: Part, leaves: tuple[int, ...]) -> _Reading:
+        numbers = part.row_groups
+        if part.decoded_bytes > self.file.limits.read_bytes:
+            numbers = None
         with timed(self.recording, Stage.PLAN):
-            plan = self._cut_plan(part, leaves) or self._own_plan(part, leaves)
+            read = self._whole_read(leaves) if numbers is not None else None
+            if numbers is not None and read is not None:
+                return read.begin(numbers.start, numbers.stop)
+            whole = self._whole(leaves) if numbers is not None else None
+            if numbers is not None and whole is not None:
+                plan = cut_plan(whole, numbers.start, numbers.stop, self.file.io)
+            else:
+                plan = self._own_plan(part, leaves)
         return self.begin_plan(plan)
 
-    def _cut_plan(self, part: Part, leaves: tuple[int, ...]) -> Plan | None:
-        """Consecutive whole row groups of the file's plan, if the part is that, and small."""
-        file = self.file
-        first = min(part.segments).row_group
-        stop = first + len(part.segments)
-        num_rows = int(file.metadata.row_groups.num_rows[first:stop].sum())
-        if (
-            part.num_rows != num_rows
-            or max(part.segments).row_group != stop - 1
-            or part.decoded_bytes > file.limits.read_bytes
-            or file.metadata.num_row_groups * len(leaves) > _MOST_PLANNED
-        ):
+    def _whole_read(self, leaves: tuple[int, ...]) -> engine.PlannedRead | None:
+        """All row groups, to be begun part by part; None: native code does not fetch them."""
+        if self._local is None:
             return None
-        plan = file.metadata.kept(
-            ("whole row groups", leaves, file.io, file.name), lambda: self._whole(leaves)
-        )
-        return cut_plan(plan, first, stop, file.io) if isinstance(plan, Plan) else None
+        if leaves not in self._reads:
+            plan = self._whole(leaves)
+            self._reads[leaves] = None if plan is None else self._planned(plan, self._bytes(plan))
+        return self._reads[leaves]
 
-    def _whole(self, leaves: tuple[int, ...]) -> Plan | bool:
+    def _whole(self, leaves: tuple[int, ...]) -> Plan | None:
+        """The plan of all row groups; None: they are many, or a chunk may not be read at all."""
         file = self.file
-        try:
-            return whole_row_groups(file.metadata, leaves, file.io, file=file.name)
-        except PqlabError:  # about a chunk that may not be read at all
-            return False
+        if file.metadata.num_row_groups * len(leaves) > _MOST_PLANNED:
+            return None
+
+        def plan() -> Plan | bool:
+            try:
+                return whole_row_groups(file.metadata, leaves, file.io, file=file.name)
+            except PqlabError:
+                return False
+
+        found = file.metadata.kept(("whole row groups", leaves, file.io, file.name), plan)
+        return found if isinstance(found, Plan) else None
 
     def _own_plan(self, part: Part, leaves: tuple[int, ...]) -> Plan:
         file = self.file
@@ -215,7 +225,10 @@ class FileParts:
         found = self._bytes(plan) if fetched is None else fetched
         if self._device is not None and not isinstance(found, LocalBytes):
             return self._on_device(plan, found, self._device)
-        return engine.begin(plan, self.file.metadata, found, self._team, here=here, **self._options)
+        return self._planned(plan, found).begin(0, len(plan.tables.row_groups), here=here)
+
+    def _planned(self, plan: Plan, found: FetchedBytes | LocalBytes) -> engine.PlannedRead:
+        return engine.planned(plan, self.file.metadata, found, self._team, **self._options)
 
     def _on_device(self, plan: Plan, found: FetchedBytes, device: Device) -> DeviceReading:
         from pqlab.gpu.engine import read
@@ -241,11 +254,7 @@ class FileParts:
         if self._local is None:
             file = self.file
             return fetch(file.source, plan.requests, plan.tables, file.io, self.recording)
-        if self.recording is None:
-            return LocalBytes(self._local)
-        ids = self.recording.request_ids(len(plan.requests))
-        self.recording.serve(served_ranges(plan.requests, plan.tables, ids))
-        return LocalBytes(self._local, ids.start)
+        return LocalBytes(self._local, self.file.io)
 
     def in_order(self, plans: Sequence[Plan]) -> Iterator[Decoded]:
         """What is read of each plan; the next one is begun before one is waited for."""
@@ -293,7 +302,7 @@ def file_parts(
         "for_polars": for_polars,
         "verify_checksums": file.verify_checksums,
         "limits": file.limits,
-        "recorder": recording.add if recording is not None else None,
+        "recorder": recording.add_native if recording is not None else None,
     }
     return FileParts(file, lanes, team, given, recording, device=device)
 

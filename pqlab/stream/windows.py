@@ -5,7 +5,7 @@ Pure: no I/O, no clock. A unit is what is read of a column at a time, a chunk or
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from pqlab.trace import Prefetch, WindowReason
 
@@ -21,8 +21,7 @@ _PATIENCE = 16  # windows' worth of asks until a larger one is tried again, twic
 _MEMORY = 0.97  # an ask ago counts so much: bursts and the time between them are seen together
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(NamedTuple):
     """What the consumer found when it asked for a unit. Times in ns.
 
     `since_ns`: from its ask before until it had this unit, and those of other columns; `own_ns` of
@@ -46,8 +45,7 @@ class Asked:
         return -(-self.latency_ns // max(self.own_ns, 1))
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(NamedTuple):
     """Units ahead of the one that the consumer holds or asks for; and what was seen with it.
 
     `why` it has its size. `asks` count since then; `stall_ns` of those that it could bear on;
@@ -76,8 +74,7 @@ def after(window: Window, asked: Asked) -> Window:
     """The window once the consumer has asked."""
     # What the first asks find was begun with the window before.
     counts = window.asks >= window.size // 2
-    seen = replace(
-        window,
+    seen = window._replace(
         asks=window.asks + 1,
         stall_ns=window.stall_ns + (asked.stall_ns if counts else 0),
         idle=min(window.idle, asked.ready_ahead),
@@ -112,14 +109,14 @@ def _after_miss(seen: Window, asked: Asked) -> Window:
         if seen.asks < 8 + 2 * seen.size:
             return seen
         smaller = _resized(seen, max(seen.size // 2, SLACK), WindowReason.NO_GAIN)
-        return replace(smaller, wait=max(2 * seen.wait, _PATIENCE * seen.size))
+        return smaller._replace(wait=max(2 * seen.wait, _PATIENCE * seen.size))
     is_busy = seen.busy_ns > _BUSY * seen.elapsed_ns
     is_far = asked.latency_ns > 0 or seen.busy_ns < _WAITING * seen.elapsed_ns
     largest = LARGEST if is_far else LARGEST_NEAR
     if is_busy or is_short or seen.asks < seen.wait or seen.size >= largest:
         return seen
     larger = _resized(seen, min(2 * seen.size, largest), WindowReason[asked.prefetch.name])
-    return replace(larger, tried_ns=seen.mean_stall_ns, wait=seen.wait)
+    return larger._replace(tried_ns=seen.mean_stall_ns, wait=seen.wait)
 
 
 def _resized(seen: Window, size: int, why: WindowReason) -> Window:

@@ -113,7 +113,8 @@ EVENT = np.dtype(
 )
 assert EVENT.itemsize == 88
 
-# What a request was for: [start, stop) of the file, which is all or a part of a run of pages.
+# What a request was for: [start, stop) of the file, which is all or a part of a run of pages. The
+# layout of `struct Served` in pqlab/native/event.cuh.
 SERVED = np.dtype(
     [
         ("start", "<i8"),
@@ -121,7 +122,8 @@ SERVED = np.dtype(
         ("request_id", "<i4"),
         ("row_group", "<i4"),
         ("leaf", "<i4"),
-    ]
+    ],
+    align=True,
 )
 
 Events: TypeAlias = npt.NDArray[np.void]  # of dtype EVENT

@@ -280,6 +280,15 @@ class Recording(NamedTuple):
             with self.trace._lock:
                 self.trace._events.append((self.read, events))
 
+    def add_native(self, events: Events, served: ServedRanges) -> None:
+        """Add what native code recorded; its requests, counted from 0, get ids of the trace."""
+        first = self.request_ids(int(served["request_id"].max(initial=-1)) + 1).start
+        events["request_id"][events["request_id"] >= 0] += first
+        served["request_id"] += first
+        self.add(events)
+        if len(served):
+            self.serve(served)
+
     def event(self, stage: Stage, start_ns: int, **cells: int) -> None:
         """Add one event that ends now."""
         event = blank_events(1)

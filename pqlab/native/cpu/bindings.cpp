@@ -57,6 +57,7 @@ NB_MODULE(_native, m) {
   pq::bind_plan(m);
   pq::bind_columns(m);
   pq::bind_decode(m);
+  pq::bind_planned_read(m);
   pq::bind_page_rows(m);
   pq::bind_device(m);
   pq::bind_xxhash(m);

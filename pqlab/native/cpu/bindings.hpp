@@ -7,9 +7,10 @@
 
 namespace pq {
 
-void bind_footer(nanobind::module_& m);     // footer.cpp: FileMetaData -> columnar arrays
-void bind_pages(nanobind::module_& m);      // pages.cpp: page index and page headers -> page table
-void bind_decode(nanobind::module_& m);     // decode.cpp: pages -> column buffers
+void bind_footer(nanobind::module_& m);  // footer.cpp: FileMetaData -> columnar arrays
+void bind_pages(nanobind::module_& m);   // pages.cpp: page index and page headers -> page table
+void bind_decode(nanobind::module_& m);  // decode.cpp: pages -> column buffers
+void bind_planned_read(nanobind::module_& m);  // planned_read.cpp: parts of a plan -> jobs
 void bind_device(nanobind::module_& m);     // device.cpp: what a read on a device needs of the host
 void bind_plan(nanobind::module_& m);       // plan.cpp: byte ranges -> requests
 void bind_columns(nanobind::module_& m);    // columns.cpp: what a read makes of leaves, and made

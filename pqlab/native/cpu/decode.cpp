@@ -16,7 +16,6 @@ namespace pq {
 namespace {
 
 using Bytes = nb::ndarray<const u8, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Ranges = nb::ndarray<const i64, nb::shape<-1, 2>, nb::c_contig, nb::device::cpu>;
 using Array = nb::ndarray<nb::numpy, u8, nb::ndim<1>>;
 
 // An array that owns the buffer.
@@ -74,8 +73,14 @@ std::vector<Row> rows_of(nb::handle array) {
   return rows;
 }
 
+template <class Row>
+Rows<Row> rows_between(const std::vector<Row>& rows, u64 start, u64 stop) {
+  if (start > stop || stop > rows.size()) throw nb::index_error("rows that are not there");
+  return {rows.data() + start, stop - start};
+}
+
 // Row ranges, which become the output's rows one after the other; gives how many rows these are.
-i64 add_ranges(const std::vector<PlannedRange>& ranges, ReadSpec& spec) {
+i64 add_ranges(Rows<PlannedRange> ranges, ReadSpec& spec) {
   i64 out = 0;
   for (const PlannedRange& range : ranges) {
     const i64 rows = range.stop - range.start;
@@ -88,17 +93,19 @@ i64 add_ranges(const std::vector<PlannedRange>& ranges, ReadSpec& spec) {
   return out;
 }
 
-void check_ranges(const PlannedRowGroup& group, const ReadSpec& spec) {
+void check_ranges(const PlannedRowGroup& group, u32 first_range, const ReadSpec& spec) {
   const u64 stop = static_cast<u64>(group.first_range) + group.num_ranges;
-  if (stop > spec.ranges.size()) throw nb::index_error("a row group of ranges that are not there");
+  if (group.first_range < first_range || stop - first_range > spec.ranges.size()) {
+    throw nb::index_error("a row group of ranges that are not there");
+  }
   i64 before = 0;
-  for (u64 i = group.first_range; i < stop; ++i) {
+  for (u64 i = group.first_range - first_range; i < stop - first_range; ++i) {
     if (spec.ranges[i].start < before) throw nb::value_error("row ranges must be sorted");
     before = spec.ranges[i].stop;
   }
 }
 
-void add_runs(const std::vector<PlannedRun>& runs, ReadSpec& spec) {
+void add_runs(Rows<PlannedRun> runs, ReadSpec& spec) {
   spec.runs.reserve(runs.size());
   for (const PlannedRun& run : runs) {
     if (run.start < 0 || run.stop < run.start) throw nb::value_error("a run that is none");
@@ -107,57 +114,81 @@ void add_runs(const std::vector<PlannedRun>& runs, ReadSpec& spec) {
   }
 }
 
-void add_chunks(const std::vector<PlannedRowGroup>& groups, const std::vector<PlannedChunk>& chunks,
-                ReadSpec& spec) {
+void add_chunks(const PlanRows& rows, ReadSpec& spec) {
   const u64 width = spec.columns().size();
-  if (chunks.size() != groups.size() * width) {
+  if (rows.chunks.size() != rows.row_groups.size() * width) {
     throw nb::value_error("as many chunks of each row group as there are leaves");
   }
-  spec.chunks.reserve(chunks.size());
-  for (u64 i = 0; i < chunks.size(); ++i) {
-    const PlannedChunk& chunk = chunks[i];
-    const PlannedRowGroup& group = groups[i / width];
-    if (static_cast<u64>(chunk.first_run) + chunk.num_runs > spec.runs.size()) {
+  spec.chunks.reserve(rows.chunks.size());
+  for (u64 i = 0; i < rows.chunks.size(); ++i) {
+    const PlannedChunk& chunk = rows.chunks[i];
+    const PlannedRowGroup& group = rows.row_groups[i / width];
+    const u64 stop = static_cast<u64>(chunk.first_run) + chunk.num_runs;
+    if (chunk.first_run < rows.first_run || stop - rows.first_run > spec.runs.size()) {
       throw nb::index_error("a chunk of runs that are not there");
     }
     spec.chunks.push_back({static_cast<u32>(i % width), chunk.row_group, chunk.codec,
                            group.num_rows, chunk.num_values, (chunk.flags & CHUNK_IS_RESOLVED) != 0,
-                           chunk.first_run, chunk.num_runs, group.first_range, group.num_ranges});
+                           chunk.first_run - rows.first_run, chunk.num_runs,
+                           group.first_range - rows.first_range, group.num_ranges});
   }
 }
 
 }  // namespace
 
-ReadSpec read_spec(const Columns& columns, const nb::tuple& tables, const nb::sequence& buffers) {
-  ReadSpec spec;
-  spec.column_set = columns.set;
+PlanTables plan_tables(const nb::tuple& tables) {
+  return {rows_of<PlannedRowGroup>(tables[0]), rows_of<PlannedChunk>(tables[1]),
+          rows_of<PlannedRun>(tables[2]), rows_of<PlannedRange>(tables[3])};
+}
+
+PlanRows PlanTables::part(u64 start, u64 stop, u64 width) const {
+  if (start > stop || stop > row_groups.size() || chunks.size() != row_groups.size() * width) {
+    throw nb::index_error("row groups that are not there");
+  }
+  PlanRows part{rows_between(row_groups, start, stop),
+                rows_between(chunks, start * width, stop * width)};
+  if (part.row_groups.size() != 0) {
+    const PlannedRowGroup& last = part.row_groups[part.row_groups.size() - 1];
+    part.first_range = part.row_groups[0].first_range;
+    part.ranges = rows_between(ranges, part.first_range,
+                               static_cast<u64>(last.first_range) + last.num_ranges);
+  }
+  if (part.chunks.size() != 0) {
+    const PlannedChunk& last = part.chunks[part.chunks.size() - 1];
+    part.first_run = part.chunks[0].first_run;
+    part.runs =
+        rows_between(runs, part.first_run, static_cast<u64>(last.first_run) + last.num_runs);
+  }
+  return part;
+}
+
+void add_plan(const PlanRows& rows, ReadSpec& spec) {
+  spec.num_rows = add_ranges(rows.ranges, spec);
+  for (const PlannedRowGroup& group : rows.row_groups) {
+    check_ranges(group, rows.first_range, spec);
+  }
+  add_runs(rows.runs, spec);
+  add_chunks(rows, spec);
+}
+
+void add_buffers(const nb::sequence& buffers, ReadSpec& spec) {
   for (nb::handle each : buffers) {
     const auto pair = nb::cast<nb::tuple>(each);
     spec.fetch.pieces.push_back(piece_of(nb::cast<i64>(pair[0]), pair[1]));
   }
-  const auto groups = rows_of<PlannedRowGroup>(tables[0]);
-  spec.num_rows = add_ranges(rows_of<PlannedRange>(tables[3]), spec);
-  for (const PlannedRowGroup& group : groups) check_ranges(group, spec);
-  add_runs(rows_of<PlannedRun>(tables[2]), spec);
-  add_chunks(groups, rows_of<PlannedChunk>(tables[1]), spec);
+}
+
+ReadSpec read_spec(const Columns& columns, const nb::tuple& tables, const nb::sequence& buffers) {
+  ReadSpec spec;
+  spec.column_set = columns.set;
+  add_buffers(buffers, spec);
+  const PlanTables planned = plan_tables(tables);
+  add_plan(planned.part(0, planned.row_groups.size(), spec.columns().size()), spec);
   return spec;
 }
 
-namespace {
-
-// What native code fetches itself, of `file`.
-void add_requests(const Ranges& requests, ReadSpec& spec) {
-  i64 before = 0;
-  for (u64 i = 0; i < requests.shape(0); ++i) {
-    const i64 start = requests(i, 0), stop = requests(i, 1);
-    if (start < before || stop < start) {
-      throw nb::value_error("requests must be sorted and disjoint");
-    }
-    before = stop;
-    spec.fetch.requests.push_back({start, stop, 0});
-  }
-  if (spec.fetch.requests.empty()) return;
-  if (spec.fetch.file == nullptr) throw nb::value_error("requests need a file");
+void add_requests(const std::vector<ByteRange>& requests, ReadSpec& spec) {
+  for (const ByteRange& each : requests) spec.fetch.requests.push_back({each.start, each.stop, 0});
   std::vector<Wanted> wanted;
   for (const ChunkSpec& chunk : spec.chunks) {
     for (u32 i = chunk.first_run; i < chunk.first_run + chunk.num_runs; ++i) {
@@ -169,48 +200,24 @@ void add_requests(const Ranges& requests, ReadSpec& spec) {
   spec.fetch.lay_out(std::move(wanted));
 }
 
-// What Python has of them: nanobind's own pointers to what it shares need the GIL to be dropped.
-struct FileHandle {
-  std::shared_ptr<const File> file;
-};
-struct TeamHandle {
-  std::shared_ptr<Team> team;
-};
+namespace {
 
-std::unique_ptr<Job> decode(const Columns& columns, const nb::tuple& tables,
-                            const nb::sequence& buffers, const Ranges& requests,
-                            const FileHandle* file, const TeamHandle& team, i32 first_request_id,
-                            bool here, bool verify_checksums, bool trace,
-                            bool is_compressed_is_wrong, bool prefixes_reach_back, bool for_polars,
-                            i64 page_bytes, i64 read_bytes) {
-  ReadSpec spec = read_spec(columns, tables, buffers);
-  spec.workers = team.team->workers;
-  spec.verify_checksums = verify_checksums;
-  spec.trace = trace;
-  spec.is_compressed_is_wrong = is_compressed_is_wrong;
-  spec.prefixes_reach_back = prefixes_reach_back;
-  spec.for_polars = for_polars;
-  spec.max_page_bytes = page_bytes;
-  spec.max_read_bytes = read_bytes;
-  if (file != nullptr) spec.fetch.file = file->file;
-  spec.fetch.first_request_id = first_request_id;
-  add_requests(requests, spec);
-  auto job = std::make_unique<Job>(team.team, std::move(spec));
-  here ? job->begin_here() : job->submit();
-  return job;
+template <class Row>
+nb::object array_of_rows(const std::vector<Row>& rows) {
+  Buffer bytes(rows.size() * sizeof(Row));
+  if (!rows.empty()) std::memcpy(bytes.data(), rows.data(), bytes.size());
+  return array_of(std::move(bytes));
 }
 
-// Of a job that is done, whatever came of it; None: it was not traced.
-nb::object events_of(Job& job) {
+// Of a job that is done, whatever came of it: events, and what its requests were for.
+nb::tuple recorded_of(Job& job) {
   const Read& read = job.finished_or_failed();
-  return read.spec.trace ? array_of(read.events) : nb::none();
+  return nb::make_tuple(array_of(read.events), array_of_rows(read.spec.fetch.served()));
 }
 
-// Decoded, and the events.
-nb::tuple result_of(Job& job) {
+Decoded result_of(Job& job) {
   Read& read = job.finished();
-  Decoded decoded = take_decoded(read, read.spec.num_rows);
-  return nb::make_tuple(std::move(decoded), events_of(job));
+  return take_decoded(read, read.spec.num_rows);
 }
 
 // `columns`: of one leaf. `data`: its dictionary page, which starts at `offset` in the file.
@@ -254,12 +261,7 @@ void bind_decode(nb::module_& m) {
           },
           nb::arg("workers"))
       .def_prop_ro("workers", [](const TeamHandle& self) { return self.team->workers; });
-  m.def("decode", &decode, nb::arg("columns"), nb::arg("tables"), nb::arg("buffers"),
-        nb::arg("requests"), nb::arg("file").none(), nb::arg("team"), nb::kw_only(),
-        nb::arg("first_request_id"), nb::arg("here"), nb::arg("verify_checksums"), nb::arg("trace"),
-        nb::arg("is_compressed_is_wrong"), nb::arg("prefixes_reach_back"), nb::arg("for_polars"),
-        nb::arg("page_bytes"), nb::arg("read_bytes"), "Begin to decode the pages of one read.");
-  bind_job(m, &result_of, &events_of);
+  bind_job(m, &result_of, &recorded_of);
   m.def("decode_dictionary_page", &decode_dictionary_page, nb::arg("columns"), nb::arg("row_group"),
         nb::arg("codec"), nb::arg("data"), nb::arg("offset"), nb::kw_only(), nb::arg("page_bytes"),
         nb::arg("read_bytes"));

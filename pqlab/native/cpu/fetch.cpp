@@ -91,6 +91,19 @@ u32 Fetch::find(i64 start, i64 stop) const {
       start);
 }
 
+std::vector<Served> Fetch::served() const {
+  std::vector<Served> found;
+  auto first = requests.begin();  // the first that ends behind where the range begins
+  for (const Wanted& wanted : wanted_) {
+    while (first != requests.end() && first->stop <= wanted.start) ++first;
+    for (auto each = first; each != requests.end() && each->start < wanted.stop; ++each) {
+      found.push_back({std::max(wanted.start, each->start), std::min(wanted.stop, each->stop),
+                       static_cast<i32>(each - requests.begin()), wanted.row_group, wanted.leaf});
+    }
+  }
+  return found;
+}
+
 Event Fetch::event(u64 request, i64 start_ns, i32 worker) const {
   const Request& asked = requests[request];
   Event event;
@@ -99,7 +112,7 @@ Event Fetch::event(u64 request, i64 start_ns, i32 worker) const {
   event.offset = asked.start;
   event.bytes_out = 0;
   event.bytes_in = asked.stop - asked.start;
-  event.request_id = first_request_id + static_cast<i32>(request);
+  event.request_id = static_cast<i32>(request);
   event.worker = static_cast<i16>(worker);
   event.stage = Stage::FETCH;
   event.reason = Reason::PAGES;

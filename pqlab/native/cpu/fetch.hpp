@@ -50,7 +50,6 @@ struct Fetch {
   std::shared_ptr<const File> file;
   std::vector<Piece> pieces;  // by start
   std::vector<Request> requests;
-  i32 first_request_id = 0;
 
   // Joins requests, sorted and disjoint, to pieces where one of the `wanted` needs the bytes of
   // several together.
@@ -61,6 +60,8 @@ struct Fetch {
   // In which piece the bytes are; throws Error if they are not in one.
   u32 find(i64 start, i64 stop) const;
   u32 piece_of(i64 start) const;
+  // What of which chunk each request brings.
+  std::vector<Served> served() const;
   // What a request brought: where it serves one chunk, that is named.
   Event event(u64 request, i64 start_ns, i32 worker) const;
 

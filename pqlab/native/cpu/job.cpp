@@ -54,7 +54,7 @@ Read& Job::finished() {
   return read;
 }
 
-void bind_job(nb::module_& m, nb::tuple (*result)(Job&), nb::object (*events)(Job&)) {
+void bind_job(nb::module_& m, Decoded (*result)(Job&), nb::tuple (*recorded)(Job&)) {
   nb::class_<Job>(m, "Job", "A read under way: the pool's threads work on it without the GIL.")
       .def_prop_ro("done", &Job::is_done)
       .def_prop_ro("done_ns", &Job::done_ns, "When it was done, of time.perf_counter_ns(); or 0.")
@@ -70,8 +70,9 @@ void bind_job(nb::module_& m, nb::tuple (*result)(Job&), nb::object (*events)(Jo
       .def("wait", &Job::wait, nb::arg("timeout_ns"), "Whether it is done by then.")
       .def("urge", &Job::urge, "Serve it before all others.")
       .def("cancel", &Job::cancel, "Take up nothing more of it.")
-      .def("result", result, "Wait, and take the result, once; raises what ended it early.")
-      .def("events", events, "Wait; what was recorded, also where an error ended it.");
+      .def("result", result, "Wait, and take the columns, once; raises what ended it early.")
+      .def("recorded", recorded,
+           "Wait; the events, and what the requests were for, also where an error ended it.");
   m.def(
       "pool_usage",
       [] {

@@ -32,8 +32,7 @@ class Job {
   std::shared_ptr<Work> work_;
 };
 
-// `result`: what Job.result() gives; `events`: Job.events().
-void bind_job(nanobind::module_& m, nanobind::tuple (*result)(Job&),
-              nanobind::object (*events)(Job&));
+// `result`: what Job.result() gives; `recorded`: Job.recorded().
+void bind_job(nanobind::module_& m, Decoded (*result)(Job&), nanobind::tuple (*recorded)(Job&));
 
 }  // namespace pq

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "bindings.hpp"
+#include "coalesce.hpp"
 
 namespace nb = nanobind;
 
@@ -13,21 +14,8 @@ namespace {
 
 using Positions = nb::ndarray<const i64, nb::ndim<1>, nb::device::cpu>;
 
-struct ByteRange {
-  i64 start;
-  i64 stop;
-  i64 bytes() const { return stop - start; }
-};
-
 // Sorted, those that overlap made one; those that only touch stay apart.
-std::vector<ByteRange> without_overlaps(const Positions& starts, const Positions& stops) {
-  const auto start = starts.view<const i64, nb::ndim<1>>();
-  const auto stop = stops.view<const i64, nb::ndim<1>>();
-  std::vector<ByteRange> ranges;
-  ranges.reserve(starts.shape(0));
-  for (u64 i = 0; i < starts.shape(0); ++i) {
-    if (start(i) < stop(i)) ranges.push_back({start(i), stop(i)});
-  }
+std::vector<ByteRange> without_overlaps(std::vector<ByteRange> ranges) {
   const auto before = [](const ByteRange& a, const ByteRange& b) { return a.start < b.start; };
   if (!std::is_sorted(ranges.begin(), ranges.end(), before)) {
     std::sort(ranges.begin(), ranges.end(), before);
@@ -93,19 +81,20 @@ std::vector<u64> first_of_each(const std::vector<ByteRange>& ranges, i64 most_by
   return firsts;
 }
 
-nb::tuple coalesce(const Positions& starts, const Positions& stops, i64 gap_bytes, i64 split_bytes,
-                   i64 max_request_bytes, double overread_share, i64 allowance_bytes,
-                   i64 concurrency) {
-  if (starts.shape(0) != stops.shape(0)) throw nb::value_error("as many stops as starts");
-  const std::vector<ByteRange> ranges = without_overlaps(starts, stops);
-  i64 wanted_bytes = 0;
-  for (const ByteRange& range : ranges) wanted_bytes += range.bytes();
-  const i64 most_bytes =
-      longest_request(wanted_bytes, split_bytes, max_request_bytes, std::max<i64>(concurrency, 1));
-  const i64 overread_bytes = static_cast<i64>(overread_share * static_cast<double>(wanted_bytes));
+}  // namespace
+
+std::vector<ByteRange> coalesce(std::vector<ByteRange> wanted, const Coalescing& by,
+                                i64* wanted_bytes) {
+  const std::vector<ByteRange> ranges = without_overlaps(std::move(wanted));
+  i64 bytes = 0;
+  for (const ByteRange& range : ranges) bytes += range.bytes();
+  if (wanted_bytes != nullptr) *wanted_bytes = bytes;
+  const i64 concurrency = std::max<i64>(by.concurrency, 1);
+  const i64 most_bytes = longest_request(bytes, by.split_bytes, by.max_request_bytes, concurrency);
+  const i64 overread_bytes = static_cast<i64>(by.overread_share * static_cast<double>(bytes));
   const std::vector<u64> firsts =
-      first_of_each(ranges, most_bytes, std::max(overread_bytes, allowance_bytes), gap_bytes,
-                    static_cast<u64>(std::max<i64>(concurrency, 1)));
+      first_of_each(ranges, most_bytes, std::max(overread_bytes, by.allowance_bytes), by.gap_bytes,
+                    static_cast<u64>(concurrency));
   std::vector<ByteRange> requests;
   for (u64 i = 0; i < firsts.size(); ++i) {
     const u64 after = i + 1 < firsts.size() ? firsts[i + 1] : ranges.size();
@@ -116,8 +105,24 @@ nb::tuple coalesce(const Positions& starts, const Positions& stops, i64 gap_byte
       requests.push_back(request);
     }
   }
+  return requests;
+}
+
+namespace {
+
+// Ranges (start, stop) to (requests, how many bytes are wanted, each counted once).
+nb::tuple coalesce_arrays(const Positions& starts, const Positions& stops, const Coalescing& by) {
+  if (starts.shape(0) != stops.shape(0)) throw nb::value_error("as many stops as starts");
+  const auto start = starts.view<const i64, nb::ndim<1>>();
+  const auto stop = stops.view<const i64, nb::ndim<1>>();
+  std::vector<ByteRange> wanted;
+  wanted.reserve(starts.shape(0));
+  for (u64 i = 0; i < starts.shape(0); ++i) {
+    if (start(i) < stop(i)) wanted.push_back({start(i), stop(i)});
+  }
+  i64 wanted_bytes = 0;
   nb::list pairs;
-  for (const ByteRange& request : requests) {
+  for (const ByteRange& request : coalesce(std::move(wanted), by, &wanted_bytes)) {
     pairs.append(nb::make_tuple(request.start, request.stop));
   }
   return nb::make_tuple(nb::tuple(pairs), wanted_bytes);
@@ -126,9 +131,17 @@ nb::tuple coalesce(const Positions& starts, const Positions& stops, i64 gap_byte
 }  // namespace
 
 void bind_plan(nb::module_& m) {
-  m.def("coalesce", &coalesce, nb::arg("starts"), nb::arg("stops"), nb::kw_only(),
-        nb::arg("gap_bytes"), nb::arg("split_bytes"), nb::arg("max_request_bytes"),
-        nb::arg("overread_share"), nb::arg("allowance_bytes"), nb::arg("concurrency"));
+  nb::class_<Coalescing>(m, "Coalescing", "The sizes of a policy that bear on requests.")
+      .def(
+          "__init__",
+          [](Coalescing* self, i64 gap_bytes, i64 split_bytes, i64 max_request_bytes,
+             double overread_share, i64 allowance_bytes, i64 concurrency) {
+            new (self) Coalescing{gap_bytes,      split_bytes,     max_request_bytes,
+                                  overread_share, allowance_bytes, concurrency};
+          },
+          nb::kw_only(), nb::arg("gap_bytes"), nb::arg("split_bytes"), nb::arg("max_request_bytes"),
+          nb::arg("overread_share"), nb::arg("allowance_bytes") = 0, nb::arg("concurrency"));
+  m.def("coalesce", &coalesce_arrays, nb::arg("starts"), nb::arg("stops"), nb::arg("coalescing"));
 }
 
 }  // namespace pq

@@ -2,6 +2,8 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -14,6 +16,29 @@
 #include "error.hpp"
 
 namespace pq {
+
+namespace {
+
+// As the kernel has it; not all C libraries do.
+struct SchedulingAttributes {
+  u32 size = sizeof(SchedulingAttributes);
+  u32 policy = SCHED_BATCH;
+  u64 flags = 0;
+  i32 nice = 0;
+  u32 priority = 0;
+  u64 runtime_ns = 100'000'000;  // of a slice: the longest there is
+  u64 deadline_ns = 0;
+  u64 period_ns = 0;
+};
+
+void take_long_slices() {
+  const SchedulingAttributes attributes;
+  if (syscall(SYS_sched_setattr, 0, &attributes, 0) == 0) return;
+  const sched_param priority{};
+  sched_setscheduler(0, SCHED_BATCH, &priority);
+}
+
+}  // namespace
 
 // The pool is never destroyed: its threads end with the process.
 class Pool {
@@ -121,8 +146,7 @@ class Pool {
   void serve() {
     // A batch thread does not take the processor from the thread that wakes it: who begins a read
     // goes on at once, and does not wait for milliseconds until a page of it is decoded.
-    const sched_param priority{};
-    sched_setscheduler(0, SCHED_BATCH, &priority);
+    take_long_slices();
     std::unique_lock<std::mutex> lock(mutex());
     for (;;) {
       std::shared_ptr<Work> work;
