@@ -33,7 +33,7 @@ from pqlab.io.local import FileSource
 WARM_FRAMES = """
 import io
 import polars
-from pqlab.footer.frames import column_chunks_frame
+from pqlab.footer.chunk_frames import column_chunks_frame
 from pqlab.io.memory import BytesSource
 small = io.BytesIO()
 polars.DataFrame({"a": [1]}).write_parquet(small)

@@ -191,7 +191,7 @@ class ParquetFile:
 
     @cached_property
     def _column_chunks(self) -> pl.DataFrame:
-        from pqlab.footer.frames import column_chunks_frame
+        from pqlab.footer.chunk_frames import column_chunks_frame
 
         return column_chunks_frame(self.metadata)
 

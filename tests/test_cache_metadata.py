@@ -18,7 +18,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from pqlab.errors import PqlabError
-from pqlab.footer.frames import column_chunks_frame
+from pqlab.footer.chunk_frames import column_chunks_frame
 from pqlab.footer.metadata import FileMetaData
 from pqlab.io import cache, footer as footer_module
 from pqlab.io.footer import load_metadata

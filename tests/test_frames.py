@@ -14,13 +14,8 @@ from edited_footers import changed, footer_bytes, metadata_of, rewritten, with_f
 
 import pqlab
 from pqlab.footer import frame_columns, names, raw
-from pqlab.footer.frames import (
-    column_chunks_frame,
-    leaves_frame,
-    pages_frame,
-    row_groups_frame,
-    statistics_frame,
-)
+from pqlab.footer.chunk_frames import column_chunks_frame
+from pqlab.footer.frames import leaves_frame, pages_frame, row_groups_frame, statistics_frame
 from pqlab.footer.key_values import arrow_schema, key_values, pandas_metadata
 from pqlab.footer.layout import KINDS, Span, layout_frame
 from pqlab.footer.metadata import FileMetaData
@@ -73,6 +68,9 @@ def test_frames_have_the_documented_columns(data: bytes, metadata: FileMetaData)
         "leaves": leaves_frame(metadata),
         "row_groups": row_groups_frame(metadata),
         "column_chunks": column_chunks_frame(metadata),
+        "catalogue": pqlab.Dataset([data]).catalogue(),
+        "schemas": pqlab.Dataset([data]).schemas(),
+        "layouts": pqlab.Dataset([data]).layouts(),
         "pages": pages_frame(metadata, indexed_pages(data, metadata)),
         "statistics": statistics_frame(metadata, 0).drop("min", "max"),
         "key_value_metadata": key_values(metadata),

@@ -12,7 +12,8 @@ import pytest
 from edited_footers import changed, metadata_of, written
 
 from pqlab.footer.bounds import RULES, Writer, bounds_trust, parse_created_by
-from pqlab.footer.frames import column_chunks_frame, statistics_frame
+from pqlab.footer.chunk_frames import column_chunks_frame
+from pqlab.footer.frames import statistics_frame
 from pqlab.footer.schema import LogicalType as L
 from pqlab.footer.types import SortOrder, TypeKey
 

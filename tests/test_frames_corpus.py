@@ -15,12 +15,8 @@ import pytest
 from edited_footers import corpus_files, footer_bytes
 
 from pqlab.errors import PqlabError
-from pqlab.footer.frames import (
-    column_chunks_frame,
-    leaves_frame,
-    row_groups_frame,
-    statistics_frame,
-)
+from pqlab.footer.chunk_frames import column_chunks_frame
+from pqlab.footer.frames import leaves_frame, row_groups_frame, statistics_frame
 from pqlab.footer.layout import layout_frame
 from pqlab.footer.metadata import FileMetaData, parse_file_metadata
 

@@ -14,7 +14,7 @@ from pqlab.check.index import index_violations
 from pqlab.check.rules import RULES, Rule, Violation
 from pqlab.errors import CorruptError, EncryptedError, PqlabError, placed
 from pqlab.footer import frame_columns
-from pqlab.footer.frames import column_chunks_frame
+from pqlab.footer.chunk_frames import column_chunks_frame
 from pqlab.footer.page_index import index_ranges, pages_from_index
 from pqlab.footer.page_table import PAGE, PageTable
 from pqlab.io.fetch import read_recorded

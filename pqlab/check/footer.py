@@ -8,7 +8,8 @@ import numpy as np
 import polars as pl
 
 from pqlab.check.rules import Violation, broken, is_ordered
-from pqlab.footer.frames import column_chunks_frame, row_groups_frame, statistics_frame
+from pqlab.footer.chunk_frames import column_chunks_frame
+from pqlab.footer.frames import row_groups_frame, statistics_frame
 from pqlab.footer.layout import layout_frame
 from pqlab.footer.metadata import FileMetaData, Present
 from pqlab.footer.page_index import chunk_spans, visible_rows

@@ -17,7 +17,7 @@ from pqlab.io import urls
 from pqlab.io.cache import Cache
 from pqlab.io.footer import load_metadata
 from pqlab.io.listing import list_files
-from pqlab.io.source import open_source
+from pqlab.io.source import Source, open_source
 from pqlab.limits import DEFAULT_LIMITS, Limits
 from pqlab.plan.columns import find_leaves
 from pqlab.plan.picks import ColumnPick, ordinals, row_range, to_ordinals
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     import polars as pl
     from rich.console import RenderableType
 
+    from pqlab.dataset.catalogue import Catalogue
     from pqlab.footer.merge import MergedSchema
     from pqlab.footer.schema import SchemaNode
     from pqlab.overview.view import View
@@ -86,7 +87,7 @@ class Dataset:
     ) -> None:
         self._where = {"storage_options": storage_options, "filesystem": filesystem}
         listing = list_files(source, storage_options, filesystem)
-        self._source, self._listed = source, listing.files
+        self._source, self.listed = source, listing.files
         self.files = tuple(file.name for file in listing.files)
         self.skipped = listing.skipped
         self._fixed_io, self.limits = io, limits or DEFAULT_LIMITS
@@ -96,6 +97,7 @@ class Dataset:
         self.io = io or (IOPolicy.remote() if is_remote else IOPolicy.local())
         self.cache, self.verify_checksums = cache, verify_checksums
         self._opened: dict[int, ParquetFile] = {}
+        self.kept_catalogue: Catalogue | None = None
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
@@ -105,15 +107,7 @@ class Dataset:
         """One of the files, by its position in `files`."""
         found = self._opened.get(number)
         if found is None:
-            listed = self._listed[number]
-            source = open_source(
-                listed.source,
-                **self._where,
-                policy=self._fixed_io,
-                known=listed.known,
-                hold=False,
-                cache=self.cache,
-            )
+            source = self.source(number)
             metadata = load_metadata(source, cache=self.cache, limits=self.limits)
             opened = ParquetFile(
                 source,
@@ -124,6 +118,23 @@ class Dataset:
             with self._lock:
                 found = self._opened.setdefault(number, opened)
         return found
+
+    def source(self, number: int) -> Source:
+        """The bytes of one of the files, opened anew."""
+        listed = self.listed[number]
+        return open_source(
+            listed.source,
+            **self._where,
+            policy=self._fixed_io,
+            known=listed.known,
+            hold=False,
+            cache=self.cache,
+        )
+
+    @property
+    def is_local(self) -> bool:
+        """Whether paths among the sources are of this machine."""
+        return self._where["filesystem"] is None
 
     @cached_property
     def _all(self) -> list[ParquetFile]:
@@ -152,7 +163,7 @@ class Dataset:
 
         from pqlab.assemble.partitions import partition_columns
 
-        columns = partition_columns([file.partition for file in self._listed])
+        columns = partition_columns([file.partition for file in self.listed])
         return pl.DataFrame([pl.Series("file", self.files, pl.String), *columns])
 
     @property
@@ -208,6 +219,31 @@ class Dataset:
             ),
             self._numbers(files),
         )
+
+    def catalogue(self) -> pl.DataFrame:
+        """A row per file, row group and leaf, of the footers alone; a bad file is a row: `error`.
+
+        Footers are read many at once. Asked again, only files are read that are no longer what they
+        were: by size, times and inode, or by their etag. With `cache="disk"`, or a folder, that
+        holds for later processes, too. Raises nothing for a file that is bad, gone, or changing.
+        """
+        from pqlab.dataset.kept_catalogue import catalogue
+
+        return catalogue(self).frame
+
+    def schemas(self) -> pl.DataFrame:
+        """Which leaves the files have: a row per path and way to have it, drift first."""
+        from pqlab.dataset.drift import schemas_frame
+        from pqlab.dataset.kept_catalogue import catalogue
+
+        now = catalogue(self)
+        return schemas_frame(now.states, now.leaves)
+
+    def layouts(self) -> pl.DataFrame:
+        """How the files' chunks are stored: a row per column, property and value, drift first."""
+        from pqlab.dataset.drift import layouts_frame
+
+        return layouts_frame(self.catalogue())
 
     def check(self, *, quick: bool = False) -> pl.DataFrame:
         """What is wrong in each file, as of `ParquetFile.check`; one that cannot be read is a row.
@@ -374,6 +410,12 @@ class Dataset:
     @property
     def _has_text(self) -> bool:
         return isinstance(self._source, str | os.PathLike)
+
+    @property
+    def source_text(self) -> str | None:
+        """The folder, glob or path that it was opened by; None: a list, or of a `filesystem`."""
+        is_text = self._has_text and self.is_local
+        return os.fsdecode(self._source) if is_text else None
 
     @property
     def _code(self) -> str:

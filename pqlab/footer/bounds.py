@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import NamedTuple, Self
 
@@ -210,6 +210,16 @@ class LeafBounds:
             np.array([item.value_reason is None for item in trust], np.bool_)[which],
             np.array([item.legacy_reason is None for item in trust], np.bool_)[which],
             np.array([item.nan_is_bound for item in trust], np.bool_)[which],
+        )
+
+    @classmethod
+    def joined(cls, parts: Sequence[LeafBounds]) -> Self:
+        """Those of several files, one behind the other."""
+        return cls(
+            *(
+                np.concatenate([getattr(part, field.name) for part in parts])
+                for field in fields(cls)
+            )
         )
 
 

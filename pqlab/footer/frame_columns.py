@@ -141,6 +141,40 @@ COLUMN_CHUNKS: tuple[FrameColumn, ...] = (
     _flag("is_external", "Whether file_path puts the pages into another file."),
 )
 
+CATALOGUE: tuple[FrameColumn, ...] = (
+    _text("file", "The file; one that has no column chunks is one row."),
+    _text("error", "What is wrong with a file that could not be read; null: nothing."),
+    _count("row_group_num_rows", "rows", "Rows of the row group."),
+    *COLUMN_CHUNKS,
+)
+
+SCHEMAS: tuple[FrameColumn, ...] = (
+    _COLUMN,
+    _text("physical_type", "Type of the stored values."),
+    FrameColumn("type_length", pl.Int32(), "bytes", "Length of FIXED_LEN_BYTE_ARRAY values."),
+    _text("logical_type", "The annotation with its parameters, from LogicalType as stored."),
+    _text("converted_type", "The deprecated annotation, as stored."),
+    _text("polars_type", "The polars dtype of the values; lists around them are left out."),
+    _ordinal("max_definition_level", "Optional and repeated fields on the path."),
+    _ordinal("max_repetition_level", "Repeated fields on the path."),
+    _ordinal("field_id", "The writer's field id."),
+    _count("num_files", "files", "Files that have the leaf like this."),
+    _count("num_other_files", "files", "Readable files that have it otherwise, or not at all."),
+    _text("first_file", "The first file that has it like this."),
+    _flag("is_drift", "Whether files disagree about the path: other kinds of it, or none."),
+)
+
+LAYOUTS: tuple[FrameColumn, ...] = (
+    _COLUMN,
+    _text("property", "What was counted: `codec`, `data_page_encodings`, or what a chunk has."),
+    _text("value", "Its value."),
+    _count("num_chunks", "chunks", "Column chunks with this value."),
+    _count("num_files", "files", "Files with such chunks."),
+    _bytes("total_compressed_size", "Of these chunks."),
+    _text("first_file", "The first of the files."),
+    _flag("is_drift", "Whether the column's chunks disagree about the property."),
+)
+
 PAGES: tuple[FrameColumn, ...] = (
     *_CHUNK,
     _ordinal("page", "Ordinal among the chunk's data pages; the dictionary page is -1."),
@@ -241,6 +275,9 @@ FRAMES: dict[str, tuple[FrameColumn, ...]] = {
     "leaves": LEAVES,
     "row_groups": ROW_GROUPS,
     "column_chunks": COLUMN_CHUNKS,
+    "catalogue": CATALOGUE,
+    "schemas": SCHEMAS,
+    "layouts": LAYOUTS,
     "pages": PAGES,
     "statistics": (*STATISTICS_BEFORE, *STATISTICS_AFTER),
     "key_value_metadata": KEY_VALUES,

@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import polars as pl
 
@@ -16,7 +14,12 @@ from pqlab.footer.bounds import (
     LeafBounds,
     bounds_columns,
 )
-from pqlab.footer.details import StatisticsTable
+from pqlab.footer.chunk_frames import (
+    chunk_bounds,
+    column_names,
+    encoding_lists,
+    has,
+)
 from pqlab.footer.metadata import FileMetaData, Present
 from pqlab.footer.page_table import (
     CRC_HOLDS,
@@ -38,8 +41,6 @@ from pqlab.footer.series import flag_pair, int64, known, nullable, ratio, trista
 from pqlab.footer.types import polars_type, type_key
 from pqlab.footer.values import Spans, typed_values
 
-Ordinals = Sequence[int] | np.ndarray
-
 
 def leaves_frame(metadata: FileMetaData) -> pl.DataFrame:
     """One row per leaf column: its types, levels, and sums over the row groups."""
@@ -48,12 +49,12 @@ def leaves_frame(metadata: FileMetaData) -> pl.DataFrame:
     shape = (metadata.num_row_groups, len(nodes))
     compressed = _sums(chunks.total_compressed_size, shape)
     uncompressed = _sums(chunks.total_uncompressed_size, shape)
-    states_nulls = _has(chunks.present, Present.NULL_COUNT).reshape(shape)
+    states_nulls = has(chunks.present, Present.NULL_COUNT).reshape(shape)
     codecs = [np.unique(column) for column in chunks.codec.reshape(shape).T]
     encodings = np.bitwise_or.reduce(chunks.encodings.reshape(shape), axis=0, initial=0)
     series = {
         "leaf": pl.Series(np.arange(len(nodes), dtype=np.int32)),
-        "column": _column_names(metadata.leaves),
+        "column": column_names(metadata.leaves),
         "physical_type": pl.Series([node.physical_type for node in nodes], dtype=pl.String),
         "type_length": pl.Series([node.type_length for node in nodes], dtype=pl.Int32),
         "logical_type": pl.Series(
@@ -78,7 +79,7 @@ def leaves_frame(metadata: FileMetaData) -> pl.DataFrame:
             [[names.name(code, names.CODECS) for code in found.tolist()] for found in codecs],
             dtype=pl.List(pl.String),
         ),
-        "encodings": _encoding_lists(encodings),
+        "encodings": encoding_lists(encodings),
     }
     return frame_columns.build(frame_columns.LEAVES, series)
 
@@ -105,64 +106,6 @@ def row_groups_frame(metadata: FileMetaData) -> pl.DataFrame:
     return frame_columns.build(frame_columns.ROW_GROUPS, series)
 
 
-def column_chunks_frame(
-    metadata: FileMetaData,
-    row_groups: Ordinals | None = None,
-    leaves: Ordinals | None = None,
-) -> pl.DataFrame:
-    """One row per column chunk, in order (row group, leaf); of all, or of the ordinals given."""
-    rows, row_group, leaf = _chunk_rows(metadata, row_groups, leaves)
-
-    def of(name: str) -> np.ndarray:
-        return metadata.chunk_cells(name, rows)
-
-    def where(name: str, bit: Present) -> pl.Series:
-        return nullable(of(name), _has(present, bit))
-
-    present = of("present")
-    encodings = of("data_page_encodings")
-    # Of few leaves, no more nodes than these are made: `place` is a leaf's among them.
-    shown = range(metadata.num_leaves) if leaves is None else np.asarray(leaves, np.intp).tolist()
-    place = np.tile(np.arange(len(shown), dtype=np.int32), len(leaf) // max(1, len(shown)))
-    nodes = metadata.leaf_nodes(shown)
-    orders = [metadata.column_orders[number] for number in shown]
-    of_leaf = LeafBounds.of(nodes, orders, metadata.created_by)
-    physical_types = pl.Series([node.physical_type for node in nodes], dtype=pl.String)
-    statistics = metadata.statistics(rows)
-    bounds = _chunk_bounds(metadata.footer_of(rows), statistics, place, of_leaf)
-    series = {
-        "row_group": pl.Series(row_group),
-        "column": _column_names(nodes).gather(place),
-        "leaf": pl.Series(leaf),
-        "physical_type": physical_types.gather(place),
-        "codec": names.names_of(of("codec"), names.CODECS),
-        "encodings": _encoding_lists(of("encodings")),
-        "data_page_encodings": _encoding_lists(encodings, unknown=0),
-        "num_data_pages": where("num_data_pages", Present.ENCODING_STATS),
-        "num_values": int64(of("num_values")),
-        "null_count": where("null_count", Present.NULL_COUNT),
-        "distinct_count": where("distinct_count", Present.DISTINCT_COUNT),
-        "nan_count": nullable(statistics.nan_count, _has(present, Present.NAN_COUNT)),
-        "total_compressed_size": int64(of("total_compressed_size")),
-        "total_uncompressed_size": int64(of("total_uncompressed_size")),
-        "compression_ratio": ratio(of("total_uncompressed_size"), of("total_compressed_size")),
-        **bounds_columns(bounds, of_leaf),
-        "is_min_value_exact": tristate(statistics.is_min_value_exact),
-        "is_max_value_exact": tristate(statistics.is_max_value_exact),
-        "dictionary_page_offset": where("dictionary_page_offset", Present.DICTIONARY_PAGE_OFFSET),
-        "data_page_offset": where("data_page_offset", Present.META_DATA),
-        "offset_index_offset": where("offset_index_offset", Present.OFFSET_INDEX),
-        "offset_index_length": where("offset_index_length", Present.OFFSET_INDEX),
-        "column_index_offset": where("column_index_offset", Present.COLUMN_INDEX),
-        "column_index_length": where("column_index_length", Present.COLUMN_INDEX),
-        "bloom_filter_offset": where("bloom_filter_offset", Present.BLOOM_FILTER_OFFSET),
-        "bloom_filter_length": where("bloom_filter_length", Present.BLOOM_FILTER_LENGTH),
-        "is_encrypted": pl.Series(_has(present, Present.CRYPTO_METADATA)),
-        "is_external": pl.Series(_has(present, Present.FILE_PATH)),
-    }
-    return frame_columns.build(frame_columns.COLUMN_CHUNKS, series)
-
-
 def pages_frame(metadata: FileMetaData, page_table: PageTable) -> pl.DataFrame:
     """One row per page of the table, in its order."""
     pages = _transposed(page_table.pages)
@@ -180,7 +123,7 @@ def pages_frame(metadata: FileMetaData, page_table: PageTable) -> pl.DataFrame:
             for name in ("encoding", "definition_level_encoding", "repetition_level_encoding")
         },
         "row_group": pl.Series(row_group),
-        "column": _column_names(metadata.leaves).gather(leaf),
+        "column": column_names(metadata.leaves).gather(leaf),
         "leaf": pl.Series(leaf),
         "page": pl.Series(pages["page"]),
         "type": names.names_of(pages["type"], names.PAGE_TYPES, unknown=255),
@@ -216,15 +159,15 @@ def statistics_frame(
         "row_group": pl.Series(np.arange(len(rows), dtype=np.int32)),
         "page": unknown,
         "num_values": int64(chunks.num_values[rows]),
-        "null_count": nullable(chunks.null_count[rows], _has(present, Present.NULL_COUNT)),
+        "null_count": nullable(chunks.null_count[rows], has(present, Present.NULL_COUNT)),
         "distinct_count": nullable(
-            chunks.distinct_count[rows], _has(present, Present.DISTINCT_COUNT)
+            chunks.distinct_count[rows], has(present, Present.DISTINCT_COUNT)
         ),
-        "nan_count": nullable(statistics.nan_count, _has(present, Present.NAN_COUNT)),
+        "nan_count": nullable(statistics.nan_count, has(present, Present.NAN_COUNT)),
         "is_min_value_exact": tristate(statistics.is_min_value_exact),
         "is_max_value_exact": tristate(statistics.is_max_value_exact),
     }
-    bounds = _chunk_bounds(
+    bounds = chunk_bounds(
         metadata.footer_of(rows), statistics, np.zeros(len(rows), np.int32), of_leaf
     )
     frame = _statistics(node, bounds, of_leaf, series)
@@ -348,71 +291,6 @@ def _transposed(pages: np.ndarray, rows_at_once: int = 4096) -> dict[str, np.nda
     return fields
 
 
-def _chunk_rows(
-    metadata: FileMetaData, row_groups: Ordinals | None, leaves: Ordinals | None
-) -> tuple[np.ndarray | None, np.ndarray, np.ndarray]:
-    """Rows of the chunk table (None: all), and the row group and the leaf of each."""
-    num_leaves = metadata.num_leaves
-    groups = np.arange(metadata.num_row_groups) if row_groups is None else row_groups
-    columns = np.arange(num_leaves) if leaves is None else leaves
-    group = np.repeat(np.asarray(groups, np.int32), len(columns))
-    leaf = np.tile(np.asarray(columns, np.int32), len(groups))
-    if row_groups is None and leaves is None:
-        return None, group, leaf
-    return group.astype(np.int64) * num_leaves + leaf, group, leaf
-
-
-def _column_names(leaves: Sequence[SchemaNode]) -> pl.Series:
-    return pl.Series([leaf.column for leaf in leaves], dtype=pl.String)
-
-
-def _has(present: np.ndarray, bit: Present) -> np.ndarray:
-    has: np.ndarray = (present & np.uint32(bit)) != 0
-    return has
-
-
 def _sums(values: np.ndarray, shape: tuple[int, int], axis: int = 0) -> np.ndarray:
     sums: np.ndarray = values.reshape(shape).sum(axis=axis, dtype=np.int64)
     return sums
-
-
-def _encoding_lists(masks: np.ndarray, unknown: int | None = None) -> pl.Series:
-    """Bit sets of encodings as lists of names; the set `unknown` becomes null."""
-    found = np.unique(masks)
-    lists = [None if mask == unknown else names.encodings_of(mask) for mask in found.tolist()]
-    positions = np.searchsorted(found, masks).astype(np.uint32)
-    return pl.Series(lists, dtype=pl.List(pl.String)).gather(positions)
-
-
-def _chunk_bounds(
-    footer: np.ndarray,
-    statistics: StatisticsTable,
-    leaf: np.ndarray,
-    of_leaf: LeafBounds,
-) -> Bounds:
-    """`min_value` and `max_value`, else the deprecated `min` and `max`.
-
-    The deprecated ones come first where they have an order, and the others have none.
-    """
-    has_value = _has(statistics.present, Present.MIN_VALUE | Present.MAX_VALUE)
-    has_legacy = _has(statistics.present, Present.MIN | Present.MAX)
-    is_legacy_better = of_leaf.legacy_trusted & ~of_leaf.value_trusted
-    if is_legacy_better.any():
-        has_value &= ~(has_legacy & is_legacy_better[leaf])
-    state = np.where(has_value, np.uint8(BoundsState.PRESENT), np.uint8(BoundsState.ABSENT))
-    state[~has_value & has_legacy] = BoundsState.DEPRECATED
-    sides = [
-        (Present.MIN_VALUE, Present.MIN, "min_value", "min"),
-        (Present.MAX_VALUE, Present.MAX, "max_value", "max"),
-    ]
-    spans = []
-    for value_bit, legacy_bit, value, legacy in sides:
-        is_legacy = ~has_value & _has(statistics.present, legacy_bit)
-        is_there = is_legacy | (has_value & _has(statistics.present, value_bit))
-        start = np.where(is_there, getattr(statistics, f"{value}_start").astype(np.int64), -1)
-        length = getattr(statistics, f"{value}_length").astype(np.int64)
-        if is_legacy.any():
-            start = np.where(is_legacy, getattr(statistics, f"{legacy}_start"), start)
-            length = np.where(is_legacy, getattr(statistics, f"{legacy}_length"), length)
-        spans.append(Spans.of(footer, start, length))
-    return Bounds(leaf, state, *spans)

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from pqlab import text
-from pqlab.footer.frames import column_chunks_frame
+from pqlab.footer.chunk_frames import column_chunks_frame
 from pqlab.footer.key_values import decoded
 from pqlab.footer.metadata import FileMetaData
 from pqlab.inspector.state import State

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from pqlab import __version__
-from pqlab.errors import CorruptError, PqlabError, SourceChangedError, SourceError
+from pqlab.errors import CorruptError, PqlabError, SourceChangedError, SourceError, placed
 from pqlab.footer.metadata import FileMetaData, parse_file_metadata
 from pqlab.io import cache as disk
 from pqlab.io.cache import Cache, DiskCache
@@ -65,8 +65,7 @@ def load_metadata(
     if cache is not None and not os.fspath(cache):
         raise ValueError('cache is "memory", "disk", a folder, or None; not an empty text')
     try:
-        tail = read_tail(source)
-        start = _footer_start(source, tail, limits)
+        tail, start = _tail(source, limits)
 
         def parse() -> FileMetaData:
             return parse_file_metadata(_footer(source, tail, start), start, limits=limits)
@@ -79,6 +78,18 @@ def load_metadata(
     except PqlabError as error:
         error.at(file=source.name)
         raise
+
+
+def read_footer(source: Source, limits: Limits = DEFAULT_LIMITS) -> tuple[Bytes, int]:
+    """The bytes of a source's FileMetaData, and where they start; raises as `load_metadata`."""
+    with placed(file=source.name):
+        tail, start = _tail(source, limits)
+        return _footer(source, tail, start), start
+
+
+def _tail(source: Source, limits: Limits) -> tuple[Bytes, int]:
+    tail = read_tail(source)
+    return tail, _footer_start(source, tail, limits)
 
 
 def _footer_start(source: Source, tail: Bytes, limits: Limits) -> int:

@@ -8,8 +8,12 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
+
+import numpy as np
+import numpy.typing as npt
 
 from pqlab.errors import SourceChangedError, SourceError
 from pqlab.io.source import DIRECT, Bytes, Identity, Source, Transfer
@@ -175,12 +179,22 @@ def _content_state(status: os.stat_result) -> tuple[int, int, int, int]:
     return status.st_size, status.st_mtime_ns, status.st_ino, status.st_dev
 
 
+def is_settled(mtime_ns: npt.NDArray[Any], ctime_ns: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Which files cannot be written to once more without another time.
+
+    Those can that were written to in the clock's last tick.
+    """
+    mtime_ns, ctime_ns = mtime_ns.astype(np.int64), ctime_ns.astype(np.int64)
+    keeps_fractions = (mtime_ns % 1_000_000_000 != 0) | (ctime_ns % 1_000_000_000 != 0)
+    tick = np.where(keeps_fractions, _TICK_NS, _SECONDS_TICK_NS)
+    settled: npt.NDArray[np.bool_] = np.maximum(mtime_ns, ctime_ns) + tick < _file_clock_ns()
+    return settled
+
+
 def _identity(path: str, status: os.stat_result) -> Identity | None:
     """None for a file so fresh that one more write could leave the same timestamps."""
-    newest = max(status.st_mtime_ns, status.st_ctime_ns)
-    keeps_fractions = status.st_mtime_ns % 1_000_000_000 or status.st_ctime_ns % 1_000_000_000
-    tick = _TICK_NS if keeps_fractions else _SECONDS_TICK_NS
-    if newest + tick >= _file_clock_ns():
+    times = np.array([status.st_mtime_ns]), np.array([status.st_ctime_ns])
+    if not is_settled(*times)[0]:
         return None
     return Identity(
         path, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_dev

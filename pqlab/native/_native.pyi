@@ -24,6 +24,20 @@ def parse_footer(
     column_chunks: int,
     predict: bool = True,
 ) -> dict[str, Any]: ...
+
+# Many files: `sources` are paths as bytes, or arrays of a FileMetaData each.
+def parse_footers(
+    sources: list[bytes | Bytes],
+    *,
+    schema_elements: int,
+    schema_depth: int,
+    row_groups: int,
+    column_chunks: int,
+    footer_bytes: int,
+    guess_bytes: int,
+    threads: int,
+) -> dict[str, Any]: ...
+def stat_files(paths: list[bytes]) -> dict[str, npt.NDArray[Any]]: ...
 def parse_statistics(
     footer: Bytes, positions: npt.NDArray[np.uint64]
 ) -> dict[str, npt.NDArray[Any]]: ...

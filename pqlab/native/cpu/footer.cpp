@@ -183,7 +183,9 @@ void read_footer(FooterReader& in, const FooterLimits& limits, bool predict, Foo
       case 2: {
         u64 size = 0;
         in.read_list(owner, field, size);
+        const u64 start = in.position;
         read_schema(in, size, limits, footer.schema);
+        footer.schema.elements = {start, in.position - start};
         break;
       }
       case 3: footer.stated_num_rows = in.read_signed(64); break;

@@ -57,6 +57,7 @@ struct Schema {
   std::vector<u32> leaf_elements;  // by leaf
   std::vector<i8> leaf_types;      // by leaf
   u64 num_elements = 0;
+  ThriftSpan elements{};  // the bytes of the list, behind its header
 
   u64 num_leaves() const { return leaf_elements.size(); }
   std::string column(const u8* footer, i64 leaf) const;  // the dotted path

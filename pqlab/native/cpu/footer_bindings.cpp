@@ -5,6 +5,7 @@
 #include <nanobind/stl/string.h>
 
 #include "bindings.hpp"
+#include "footer_bulk.hpp"
 #include "footer_details.hpp"
 
 namespace nb = nanobind;
@@ -120,6 +121,63 @@ nb::dict parse_footer(const Bytes& bytes, u64 schema_elements, u64 schema_depth,
   return result;
 }
 
+// `sources`: paths as bytes, or arrays that hold a FileMetaData each.
+nb::dict parse_footers(const nb::list& sources, u64 schema_elements, u64 schema_depth,
+                       u64 row_groups, u64 column_chunks, u64 footer_bytes, u64 guess_bytes,
+                       unsigned threads) {
+  std::vector<FooterSource> given;
+  for (const nb::handle source : sources) {
+    if (nb::isinstance<nb::bytes>(source)) {
+      const nb::bytes path = nb::cast<nb::bytes>(source);
+      given.push_back({std::string(path.c_str(), path.size())});
+    } else {
+      const Bytes bytes = nb::cast<Bytes>(source);
+      given.push_back({"", bytes.data(), bytes.size()});
+    }
+  }
+  const BulkOptions options{{schema_elements, schema_depth, row_groups, column_chunks},
+                            footer_bytes,
+                            std::max<u64>(guess_bytes, 8),
+                            threads};
+  Footers footers;
+  bool interrupted = false;
+  {
+    nb::gil_scoped_release release;
+    read_footers(
+        given, options,
+        [&] {
+          nb::gil_scoped_acquire acquire;
+          interrupted = PyErr_CheckSignals() != 0;
+          return !interrupted;
+        },
+        footers);
+  }
+  if (interrupted) throw nb::python_error();
+  nb::dict result;
+  result["files"] = numpy(footers.files, FILE_NAMES);
+  result["chunks"] = numpy(footers.chunks, CHUNK_NAMES);
+  result["row_groups"] = numpy(footers.row_groups, GROUP_NAMES);
+  result["statistics"] = numpy(footers.statistics);
+  nb::list kinds;
+  for (const std::string& kind : footers.kinds) kinds.append(nb::bytes(kind.data(), kind.size()));
+  result["kinds"] = kinds;
+  return result;
+}
+
+nb::dict stat_many(const nb::list& paths) {
+  std::vector<std::string> given;
+  for (const nb::handle path : paths) {
+    const nb::bytes bytes = nb::cast<nb::bytes>(path);
+    given.emplace_back(bytes.c_str(), bytes.size());
+  }
+  FileTable files(0);
+  {
+    nb::gil_scoped_release release;
+    stat_files(given, files);
+  }
+  return numpy(files, FILE_NAMES);
+}
+
 // Calls `read` with a reader at each position; 0 stands for none.
 template <class Read>
 void for_each_position(const Bytes& bytes, const Positions& positions, Read read) {
@@ -213,6 +271,11 @@ void bind_footer(nb::module_& m) {
   m.def("parse_footer", &parse_footer, nb::arg("footer"), nb::kw_only(), nb::arg("schema_elements"),
         nb::arg("schema_depth"), nb::arg("row_groups"), nb::arg("column_chunks"),
         nb::arg("predict") = true);
+  m.def("parse_footers", &parse_footers, nb::arg("sources"), nb::kw_only(),
+        nb::arg("schema_elements"), nb::arg("schema_depth"), nb::arg("row_groups"),
+        nb::arg("column_chunks"), nb::arg("footer_bytes"), nb::arg("guess_bytes"),
+        nb::arg("threads"));
+  m.def("stat_files", &stat_many, nb::arg("paths"));
   m.def("parse_statistics", &parse_statistics, nb::arg("footer"), nb::arg("positions"));
   m.def("parse_encoding_stats", &parse_encoding_stats, nb::arg("footer"), nb::arg("positions"));
   m.def("parse_size_statistics", &parse_size_statistics, nb::arg("footer"), nb::arg("positions"));

@@ -91,6 +91,14 @@ void NarrowColumn::append(const i64* values, u64 count) {
   size += count;
 }
 
+void NarrowColumn::copy_to(i64* out) const {
+  if (width == 0) {
+    for (u64 i = 0; i < size; ++i) out[i] = first;
+  } else {
+    load(out, data.get(), width, is_signed, size);
+  }
+}
+
 void NarrowColumn::widen(int new_width, bool new_signed) {
   OwnedBytes wider = allocate_bytes(capacity * static_cast<u64>(new_width));
   i64 block[512];

@@ -32,6 +32,9 @@ struct NarrowColumn {
   // Append `count` values; the caller keeps within `capacity`.
   void append(const i64* values, u64 count);
 
+  // All values so far.
+  void copy_to(i64* out) const;
+
  private:
   void widen(int new_width, bool new_signed);
 };
@@ -51,6 +54,11 @@ class NarrowTable {
   // To be called before the first row: how many will come.
   void resize(u64 rows) {
     for (NarrowColumn& column : columns_) column.capacity = rows;
+  }
+
+  // Forget all rows, to be filled anew; not after an exception between two rows.
+  void reset() {
+    for (NarrowColumn& column : columns_) column = NarrowColumn();
   }
 
   // A cell of the current row; 0 until it is set.
