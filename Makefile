@@ -3,8 +3,9 @@
 # make test   the tests                     make clean  removes .venv and what was built
 # make gpu-check   on a machine with a GPU and CuPy: is the engine right there, and how fast (minutes)
 # make gpu-emulated   all GPU tests on the emulator, whole: matrix, corpus, 20 schedules (minutes)
+# make pythons    builds and uses pqlab with every Python from 3.11 on that is here (minutes)
 # make sanitize   the tests again, native code watched by AddressSanitizer and UBSan (minutes)
-.PHONY: lab demo test gpu-check gpu-emulated sanitize lint style types imports cxx-style format docs bench clean
+.PHONY: lab demo test gpu-check gpu-emulated pythons sanitize lint style types imports cxx-style format docs bench clean
 .DEFAULT_GOAL := lab
 
 PYTHON := .venv/bin/python
@@ -28,6 +29,9 @@ gpu-check: .venv/.test
 
 gpu-emulated: .venv/.test
 	@PQLAB_GPU_WHOLE=1 $(PYTHON) -m pytest -n 2 tests/test_gpu_*.py $(PYTEST)
+
+pythons:
+	@tools/try_pythons
 
 sanitize: .venv/.test
 	@tools/sanitize $(PYTEST)
