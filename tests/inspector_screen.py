@@ -12,8 +12,6 @@ import pyarrow.parquet as pq
 import pqlab
 from pqlab.inspector import Session
 
-NOW = {"defer": lambda work: work()}
-
 
 class Screen:
     """A session and all that it said; nothing runs in another thread."""
@@ -21,8 +19,11 @@ class Screen:
     def __init__(self, file: pqlab.ParquetFile) -> None:
         self.said: list[dict[str, Any]] = []
         self.namespace: dict[str, Any] = {}
-        self.session = Session(file, self._hear, namespace=self.namespace, **NOW)
+        self.session = self._session(file)
         self.say(open=True)
+
+    def _session(self, file: pqlab.ParquetFile) -> Session:
+        return Session(file, self._hear, namespace=self.namespace, defer=lambda work: work())
 
     def _hear(self, message: dict[str, Any]) -> None:
         self.said.append(json.loads(json.dumps(message)))

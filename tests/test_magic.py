@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from IPython.core.completer import provisionalcompleter
 from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 from polars.testing import assert_frame_equal
@@ -29,7 +32,7 @@ def shell(taxi: Path) -> Iterator[Any]:
     InteractiveShell.clear_instance()
     shell: Any = InteractiveShell.instance()
     shell.run_line_magic("load_ext", "pqlab")
-    shell.push({"path": str(taxi), "quoted": f"'{taxi}'"})
+    shell.push({"path": str(taxi), "quoted": f"'{taxi}'", "folder": f"'{taxi.parent}'"})
     yield shell
     InteractiveShell.clear_instance()
 
@@ -108,7 +111,10 @@ def test_quotes_and_braces(shell: Any, taxi: Path) -> None:
     [
         ("%pqread", "required: PATH"),
         ("%pqread {quoted} --nonsense", "--nonsense"),
-        ("%pqread {quoted} -w 'a > 1'", "-w"),
+        ("%pqread {quoted} -w 'a > 1'", "no column"),
+        ("%pqread {quoted} -w 'extra >'", "where, line 1"),
+        ("%pqread {quoted} -w 'extra > 1' --bg", "--bg"),
+        ("%pqread {folder} -w 'extra > 1'", "one file"),
         ("%pqread {quoted} -c nope", "nope"),
         ("%pqread {quoted} -g 99", "row group 99"),
         ("%pqread {quoted} -r 5", "START:STOP"),
@@ -168,14 +174,142 @@ def test_names_are_text(shell: Any, tmp_path: Path) -> None:
 
 
 def test_folder(shell: Any, taxi: Path) -> None:
-    shell.push({"folder": str(taxi.parent)})
-    frame = run(shell, "%pqread -q '{folder}' -c trip_id")
+    frame = run(shell, "%pqread -q {folder} -c trip_id")
     assert_frame_equal(frame, expected(taxi, ["trip_id"], 0, 4000))
-    shown, _ = shell.display_formatter.format(run(shell, "%pqinspect '{folder}'"))
+    shown, _ = shell.display_formatter.format(run(shell, "%pqinspect {folder}"))
     assert "<b>1</b> <span" in shown["text/html"]
+
+
+def test_where(shell: Any, taxi: Path) -> None:
+    frame = run(shell, "%pqread -q {quoted} -c trip_id -w 'extra > 2 and trip_id < 10001000'")
+    everything = expected(taxi, ["trip_id", "extra"], 0, 4000)
+    wanted = everything.filter((pl.col("extra") > 2) & (pl.col("trip_id") < 10_001_000))
+    assert wanted.height > 0
+    assert_frame_equal(frame, wanted.select("trip_id"))
+
+
+def test_in_the_background(shell: Any, taxi: Path) -> None:
+    job = run(shell, "%pqread {quoted} -c extra -g 1 --bg --trace t")
+    assert_frame_equal(job.result(), expected(taxi, ["extra"], 1000, 2000))
+    assert job.progress.share == 1
+    assert len(shell.user_ns["t"].to_frame()) > 0
+    assert run(shell, "%pqread {quoted} --bg -o job") is None
+    shell.user_ns["job"].cancel()
+
+
+def test_a_cell_runs_once_per_row_group(
+    shell: Any, taxi: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell.push({"seen": []})
+    run(shell, "%%pqread {quoted} -c trip_id -g 1,3\nseen.append((rg, df))\n%matplotlib --list")
+    assert "2 row groups, 2,000 rows in" in capsys.readouterr().out
+    rows = expected(taxi, ["trip_id"], 0, 4000)
+    assert [number for number, _ in shell.user_ns["seen"]] == [1, 3]
+    assert_frame_equal(
+        pl.concat(df for _, df in shell.user_ns["seen"]), pl.concat([rows[1000:2000], rows[3000:]])
+    )
+    shell.push({"seen": []})
+    run(
+        shell,
+        "%%pqread -q {quoted} -o part -w 'trip_id >= 10002500'\nseen.append((rg, part.height))",
+    )
+    assert shell.user_ns["seen"] == [(2, 500), (3, 1000)]
+    shell.push({"seen": []})
+    run(shell, "%%pqread -q {folder} -c extra\nseen.append(rg)")
+    assert shell.user_ns["seen"] == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("cell", "kind", "words"),
+    [
+        ("1 / 0", "ZeroDivisionError", "1 / 0"),
+        ("raise StopIteration", "StopIteration", "raise StopIteration"),
+        ("1 +", "UsageError", "the cell:"),
+    ],
+)
+def test_what_fails_in_a_cell_is_the_users(
+    shell: Any, capsys: pytest.CaptureFixture[str], cell: str, kind: str, words: str
+) -> None:
+    result = shell.run_cell(f"%%pqread {{quoted}}\n{cell}")
+    assert type(result.error_in_exec).__name__ == kind
+    assert words in "".join(capsys.readouterr())
+
+
+def test_errors_of_the_file_end_a_cell_without_traceback(
+    shell: Any, taxi: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    damaged = bytearray(taxi.read_bytes())
+    start = pq.ParquetFile(taxi).metadata.row_group(2).column(0).data_page_offset
+    damaged[start : start + 30] = bytes(30)
+    (tmp_path / "damaged.parquet").write_bytes(damaged)
+    shell.push({"damaged": str(tmp_path / "damaged.parquet"), "seen": []})
+    shell.run_cell("%%pqread {damaged} -c trip_id\nseen.append(rg)")
+    shown = "".join(capsys.readouterr())
+    assert shell.user_ns["seen"] == [0, 1]
+    assert "row group 2" in shown
+    assert "Traceback" not in shown
+    shell.run_cell("%%pqread {quoted} --plan\npass")
+    assert "--plan and --bg" in "".join(capsys.readouterr())
+
+
+def test_config(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    run(shell, "%config PqlabMagics")
+    shown = capsys.readouterr().out
+    for option in ("engine", "quiet", "cache", "verify_checksums"):
+        assert f"PqlabMagics.{option}" in shown
+    run(shell, "%config PqlabMagics.quiet = True")
+    run(shell, "%pqread {quoted} -r :3 -o df")
+    assert capsys.readouterr().out == ""
+    run(shell, "%config PqlabMagics.engine = 'emulated'")
+    assert run(shell, "%pqread {quoted} -c extra -r :3 --plan").engine == "emulated"
+    assert run(shell, "%pqread {quoted} -c extra -r :3 --plan -e cpu").engine == "cpu"
+    run(shell, "%reload_ext pqlab")  # once, not twice
+    run(shell, "%config PqlabMagics.verify_checksums = True")
+    assert run(shell, "%pqinspect {quoted}").verify_checksums
+
+
+def completed(shell: Any, line: str) -> list[str]:
+    """What a notebook offers at the end of the line."""
+    with provisionalcompleter():
+        return [each.text for each in shell.Completer.completions(line, len(line))]
+
+
+@pytest.mark.parametrize(
+    ("line", "wanted"),
+    [
+        ("%pqread {quoted} -c pick", ["pickup_at", "pickup_zone"]),
+        ("%pqread '{path}' -q -c extra,PICKUP_Z", ["pickup_zone"]),
+        ("%pqread {quoted} -g ", ["0", "1", "2", "3"]),
+        ("%pqread {quoted} --columns trip_d", ["trip_distance"]),
+        ("%pqread -c trip_i {quoted}", []),
+        ("%pqread {quoted} -p 2/fare", ["2/fare_amount"]),
+        ("%pqread {quoted} -w vendor", ["vendor_id"]),
+        ("%pqread {quoted} --tr", ["--trace"]),
+        ("%pqread {quoted} -e em", ["emulated"]),
+        ("%%pqread {quoted} -c dropoff_a", ["dropoff_at"]),
+        ("%pqinspect {quoted} --o", ["--output"]),
+    ],
+)
+def test_completion(shell: Any, line: str, wanted: list[str]) -> None:
+    run(shell, "f = pqlab = None\n%pqinspect {quoted} -o f")
+    found = completed(shell, line.replace("{quoted}", shell.user_ns["quoted"]))
+    assert set(wanted) <= set(found)  # names of Python's own may be offered, too
+    assert wanted or not set(found) & set(shell.user_ns["f"].leaves["column"])
+    assert "tip_amount" not in found
+
+
+def test_completion_reads_no_file(shell: Any, taxi: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.parquet"
+    shutil.copy(taxi, other)
+    assert completed(shell, f"%pqread {other} -c pick") == []
+    time.sleep(0.1)  # a file that may still be written is not kept
+    run(shell, f"%pqinspect {other} -o f")
+    other.unlink()
+    assert completed(shell, f"%pqread {other} -c pick") == ["pickup_at", "pickup_zone"]
 
 
 def test_help(shell: Any) -> None:
     words = shell.find_line_magic("pqread").__doc__
-    for option in ("--columns", "--row-groups", "--pages", "--rows", "--plan", "--quiet"):
+    options = ("--columns", "--row-groups", "--pages", "--rows", "--where", "--plan", "--bg", "-q")
+    for option in (*options, "%%pqread", "%config"):
         assert option in words

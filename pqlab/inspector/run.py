@@ -42,14 +42,17 @@ class Run:
 
 
 class Reading:
-    """One read in a thread. `tell` is called with each `Run`, `finish` with the frame."""
+    """One read in a thread. `tell` is called with each `Run`, `finish` with the frame.
+
+    `finish` says whether it could assign it.
+    """
 
     def __init__(
         self,
         selection: FileSelection,
         variable: str,
         tell: Callable[[Run], None],
-        finish: Callable[[pl.DataFrame, Trace], None],
+        finish: Callable[[pl.DataFrame, Trace], bool],
     ) -> None:
         self._selection, self._tell, self._finish = selection, tell, finish
         self._job: Any = None
@@ -89,7 +92,8 @@ class Reading:
             taken = time.perf_counter() - start
             rows, columns = text.plural(frame.height, "row"), text.plural(frame.width, "column")
             done = f"{rows} × {columns} in {text.duration(taken * 1e9)}"
-            self._finish(frame, self.trace)
+            if not self._finish(frame, self.trace):
+                done += f"; it is inspector.frame, since {self.run.variable} was made meanwhile"
             self._now(replace(self.run, state="done", share=1.0, text=done))
 
     def _now(self, run: Run) -> None:

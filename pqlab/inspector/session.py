@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, TypeAlias
+from weakref import WeakValueDictionary
 
 import polars as pl
 
@@ -35,6 +36,7 @@ Defer: TypeAlias = Callable[[Callable[[], None]], Any]
 
 _KEPT_CHUNKS = 16
 _COPIED_CHARACTERS = 900_000
+_NOTHING = object()  # what a name stands for that is none
 
 
 class Session:
@@ -58,13 +60,14 @@ class Session:
         self.run: Run | None = None
         self.on_change: Callable[[], None] = lambda: None
         self._send, self._namespace = send, namespace if namespace is not None else {}
-        self._ours: dict[str, int] = {}  # variables that it assigned: the id of their frame
+        self._ours: WeakValueDictionary[str, pl.DataFrame] = WeakValueDictionary()  # by variable
         self._defer = defer or _thread().submit
         self._defer_read = defer or _thread().submit
         self._lock = threading.RLock()
         self._chunks: dict[tuple[int, int], Chunk] = {}
         self._costs = Costs.none()
         self._reading: Reading | None = None
+        self._found: object = _NOTHING  # below the variable's name, when the read began
         self._slice: Message = {"kind": "slice", "text": "", "is_planned": False}
         self._planned: tuple[Selection, int] | None = None
 
@@ -278,8 +281,12 @@ class Session:
             if self.run is not None and self.run.state in ("running", "cancelling"):
                 raise SelectionError("a read is under way", hint="Wait for it, or cancel it")
             name = self.state.variable
-            there = self._namespace.get(name)
-            if there is not None and self._ours.get(name) != id(there) and not overwrite:
+            self._found = there = self._namespace.get(name, _NOTHING)
+            if (
+                there is not _NOTHING
+                and self._ours.get(name, _NOTHING) is not there
+                and not overwrite
+            ):
                 self._tell_slice({"confirm": True})
                 return
             self._tell_slice({})
@@ -298,13 +305,17 @@ class Session:
         self.run = run
         self._send({"kind": "run", **run.body()})
 
-    def _finish(self, frame: pl.DataFrame, trace: Trace) -> None:
+    def _finish(self, frame: pl.DataFrame, trace: Trace) -> bool:
+        """Whether it was assigned: not to a name that was given to something else meanwhile."""
         assert self._reading is not None
         name = self._reading.run.variable
-        self._namespace[name] = frame
-        self._ours[name] = id(frame)
+        is_free = self._namespace.get(name, _NOTHING) is self._found
+        if is_free:
+            self._namespace[name] = frame
+            self._ours[name] = frame
         self.frame = frame
         self._keep(trace)
+        return is_free
 
     def _keep(self, trace: Trace) -> None:
         self.trace = trace

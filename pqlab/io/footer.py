@@ -16,6 +16,7 @@ from pqlab.footer.metadata import FileMetaData, parse_file_metadata
 from pqlab.io import cache as disk
 from pqlab.io.cache import Cache, DiskCache
 from pqlab.io.fetch import read_recorded, read_tail
+from pqlab.io.local import local_path
 from pqlab.io.mapped import MappedArrays, MappedMetaData
 from pqlab.io.shared import Shared
 from pqlab.io.sniff import MAGIC, MIN_FILE_BYTES, SHOWN_BYTES, TRAILER_BYTES, not_parquet
@@ -90,6 +91,15 @@ def read_footer(source: Source, limits: Limits = DEFAULT_LIMITS) -> tuple[Bytes,
 def _tail(source: Source, limits: Limits) -> tuple[Bytes, int]:
     tail = read_tail(source)
     return tail, _footer_start(source, tail, limits)
+
+
+def known_metadata(path: str) -> FileMetaData | None:
+    """The parsed footer of a file, by its path or URL, if the process has it; reads nothing.
+
+    The file may have changed meanwhile.
+    """
+    where = path if "://" in path else str(Path(local_path(path)).absolute())
+    return _shared.latest(lambda key: isinstance(key, _Key) and key.identity.path == where)
 
 
 def _footer_start(source: Source, tail: Bytes, limits: Limits) -> int:

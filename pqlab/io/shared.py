@@ -55,6 +55,12 @@ class Shared(Generic[Value]):
                 self._keep(key, value)
             return value
 
+    def latest(self, matches: Callable[[Hashable], bool]) -> Value | None:
+        """The value that was used last of those whose key matches and that are kept; or None."""
+        with self._lock:
+            kept = [*reversed(self._recent.items()), *self._live.items()]
+        return next((value for key, value in kept if matches(key)), None)
+
     def _find(self, key: Hashable) -> Value | None:
         value = self._live.get(key)
         if value is not None:
