@@ -72,6 +72,7 @@ class Pool {
     if (found == queue_.end() || found == queue_.begin()) return;
     queue_.erase(found);
     queue_.push_front(work);
+    ++changes_;
   }
 
   // What waits for a thread to take it ends here; else the last thread that works on it ends it.
@@ -183,10 +184,11 @@ class Pool {
     if (team.active-- == team.workers) wanted_.notify_one();
   }
 
-  // Until there is nothing to do for this thread: tasks, and where they are the last of their
-  // phase, what follows it.
+  // Until there is nothing to do for this thread, or something new: tasks, and where they are the
+  // last of their phase, what follows it.
   void do_work(std::unique_lock<std::mutex>& lock, Work& work, i32 worker) {
     for (;;) {
+      u64 looked = changes_;
       if (work.state_ == Work::State::SET_UP_WANTED) {
         work.state_ = Work::State::SETTING_UP;
         lock.unlock();
@@ -197,12 +199,15 @@ class Pool {
           return end(work);
         }
         work.state_ = Work::State::TASKS;
-        if (work.phase_.count > 1) wake(std::min<u64>(work.phase_.count, work.team_->workers) - 1);
+        if (work.phase_.count > 1) {
+          if (++changes_ == looked + 1) ++looked;  // its own
+          wake(std::min<u64>(work.phase_.count, work.team_->workers) - 1);
+        }
       }
       lock.unlock();
-      work.take_tasks(worker);
+      work.take_tasks(worker, changes_, looked);
       lock.lock();
-      if (work.active_ > 1) {
+      if (work.active_ > 1 || work.has_tasks()) {
         --work.active_;
         return;
       }
@@ -222,6 +227,8 @@ class Pool {
   std::condition_variable wanted_;  // there is something to do
   std::condition_variable idle_;
   std::deque<std::shared_ptr<Work>> queue_;
+  // How often there was something new to do: for an earlier work, threads leave a later one.
+  std::atomic<u64> changes_{0};
   u32 size_ = 0;
   u32 busy_ = 0;
   i64 busy_ns_ = 0;        // of threads when they had ended what they did
@@ -279,6 +286,11 @@ bool Work::set_up(i32 worker) {
 }
 
 void Work::take_tasks(i32 worker) {
+  const std::atomic<u64> nothing_else{0};
+  take_tasks(worker, nothing_else, 0);
+}
+
+void Work::take_tasks(i32 worker, const std::atomic<u64>& changes, u64 looked) {
   while (!stopped_.load(std::memory_order_relaxed)) {
     const u64 task = next_task_.fetch_add(1, std::memory_order_relaxed);
     if (task >= phase_.count) return;
@@ -287,6 +299,7 @@ void Work::take_tasks(i32 worker) {
     } catch (...) {
       fail(task);
     }
+    if (changes.load(std::memory_order_relaxed) != looked) return;
   }
 }
 

@@ -64,6 +64,8 @@ class Work : public std::enable_shared_from_this<Work> {
 
   bool set_up(i32 worker);
   void take_tasks(i32 worker);
+  // Until `changes` are no longer as many as the caller has looked at.
+  void take_tasks(i32 worker, const std::atomic<u64>& changes, u64 looked);
   void fail(u64 task);
   void finish();
   bool has_tasks() const {
