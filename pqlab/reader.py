@@ -270,6 +270,17 @@ class ParquetFile:
 
         return check(self, quick=quick)
 
+    def diff(self, other: ParquetFile, *, values: bool = False, max_rows: int = 10) -> pl.DataFrame:
+        """What another file has differently: a row per difference, none if there is none.
+
+        Schema, metadata, layout, encodings, sizes and statistics, by the footers alone. `values`:
+        both are read, too, and each column's first `max_rows` differing rows are shown, with how
+        many there are. Rows are compared by position.
+        """
+        from pqlab.diff import diff_files
+
+        return diff_files(self, other, values=values, max_rows=max_rows)
+
     def dictionary(self, row_group: int, column: Any) -> pl.Series:
         """The entries of a chunk's dictionary page, typed as the column's values.
 

@@ -1,8 +1,8 @@
 """The command line, `pqlab COMMAND SOURCE ...`: the inspector's frames and reads, in a shell.
 
-Exit codes: 0 done; 1 an error of pqlab's or of the system, told on standard error, or a fault that
-`check` has found; 2 the command line is wrong; 130 interrupted. A closed pipe ends the output
-quietly.
+Exit codes: 0 done; 1 an error of pqlab's or of the system, told on standard error, a fault that
+`check` has found, or a difference that `diff` has; 2 the command line is wrong; 130 interrupted. A
+closed pipe ends the output quietly.
 """
 
 from __future__ import annotations

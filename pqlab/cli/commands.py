@@ -52,6 +52,10 @@ _SHOWN = {
         *("file", "rule", "row_group", "column", "page", "offset", "message", "stated", "found"),
         "section",
     ),
+    "diff": (
+        *("part", "file", "row_group", "column", "row", "property", "left", "right", "change"),
+        "ratio",
+    ),
     "layout": ("offset", "size_bytes", "kind", "row_group", "column", "page", "note"),
 }
 _TRACE = (
@@ -126,6 +130,19 @@ def check(options: argparse.Namespace) -> int:
         found = Dataset(options.source).check(quick=options.quick)
     _show(options, found)
     return int(not found["is_note"].all())
+
+
+def diff(options: argparse.Namespace) -> int:
+    """What two files or datasets have differently; ends with 1 where there is a difference."""
+    options.source = [options.left, options.right]
+    left, right = (pqlab.open(source) for source in options.source)
+    if isinstance(left, ParquetFile) and isinstance(right, ParquetFile):
+        found = left.diff(right, values=options.values)
+    else:
+        one, other = (Dataset(source) for source in options.source)  # one may be a single file
+        found = one.diff(other, values=options.values)
+    _show(options, found)
+    return int(not found.is_empty())
 
 
 def read(options: argparse.Namespace) -> None:

@@ -24,7 +24,7 @@ selections:
   -p fare_amount:0,3            pages of a column; 2/fare_amount:4:8 in row group 2 only
   -r 1000:2000                  rows, counted over the whole source
 
-exit codes: 0 done; 1 error, told on standard error, or a fault that check found; 2 wrong usage;
+exit codes: 0 done; 1 error, told on standard error, or what check or diff found; 2 wrong usage;
 130 interrupted
 """
 
@@ -68,6 +68,12 @@ def make_parser() -> _Parser:
     check = add("check", commands.check, source, rows)
     about_quick = "by the footer and the page index alone; no page is read"
     check.add_argument("--quick", action="store_true", help=about_quick)
+    two = argparse.ArgumentParser(add_help=False)
+    for side in ("left", "right"):
+        two.add_argument(side, metavar=side.upper(), help="a file, a folder, a glob, or a URL")
+    compared = add("diff", commands.diff, two, rows)
+    about_values = "read both, too, and show the first rows that differ"
+    compared.add_argument("--values", action="store_true", help=about_values)
     _add_read_options(add("read", commands.read, source, rows, chunks))
     kept = add("cache", commands.cache)
     kept.add_argument("action", choices=("info", "clear"))

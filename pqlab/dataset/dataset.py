@@ -254,6 +254,15 @@ class Dataset:
 
         return check_files(self, quick=quick)
 
+    def diff(self, other: Dataset, *, values: bool = False, max_rows: int = 10) -> pl.DataFrame:
+        """What another dataset has differently, as `ParquetFile.diff`.
+
+        Files are matched by their paths below the folder that all files of a dataset lie in.
+        """
+        from pqlab.dataset.difference import diff_datasets
+
+        return diff_datasets(self, other, values=values, max_rows=max_rows)
+
     def select(
         self,
         columns: Any = None,

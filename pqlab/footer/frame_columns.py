@@ -264,6 +264,23 @@ CHECK: tuple[FrameColumn, ...] = (
     _text("section", "Where the specification says so."),
 )
 
+DIFF: tuple[FrameColumn, ...] = (
+    _text(
+        "part",
+        "`metadata`, `columns`, `schema`, `row groups`, `layout`, `encodings`, `sizes`, "
+        "`statistics`, `values`; of datasets `files`, of traces `reads`, `time` and `work`.",
+    ),
+    _text("file", "The file of a dataset, below its folder; null: the whole."),
+    _ordinal("row_group", "Ordinal of the row group; null: all of them, or the file."),
+    _text("column", "The leaf's dotted path, in `values` the root column; null: of no column."),
+    _count("row", "rows", "The row in which values differ, from 0; null: not of a row."),
+    _text("property", "What differs."),
+    _text("left", "What the left one has; null: nothing."),
+    _text("right", "What the right one has; null: nothing."),
+    FrameColumn("change", pl.Float64(), None, "Right minus left, where both are numbers."),
+    FrameColumn("ratio", pl.Float64(), None, "Right over left, where both are numbers, and not 0."),
+)
+
 EXPLAIN: tuple[FrameColumn, ...] = (
     _ROW_GROUP,
     _flag("kept", "Whether the row group is read."),
@@ -283,6 +300,7 @@ FRAMES: dict[str, tuple[FrameColumn, ...]] = {
     "key_value_metadata": KEY_VALUES,
     "layout": LAYOUT,
     "check": CHECK,
+    "diff": DIFF,
     "explain": EXPLAIN,
 }
 

@@ -226,6 +226,16 @@ class Trace:
 
         return requests_frame(self.recorded())
 
+    def diff(self, other: Trace) -> pl.DataFrame:
+        """What another trace has differently: a row per number that differs, column by column.
+
+        `reads`, `time` (in ns, all workers' added up) and `work` (pages, values, bytes, misses) of
+        `summary`; `change` and `ratio` say by how much. Columns are matched by their paths.
+        """
+        from pqlab.trace.difference import diff_traces
+
+        return diff_traces(self, other)
+
     def to_chrome_trace(self, path: str | os.PathLike[str]) -> None:
         """Write the trace-event format, which Perfetto and chrome://tracing open.
 
