@@ -32,6 +32,7 @@ _PUBLIC = {
     "Memory": "pqlab.native.memory",
     "ParquetFile": "pqlab.reader",
     "Plan": "pqlab.plan.plan",
+    "TimingPanel": "pqlab.widgets",
     "Trace": "pqlab.trace",
     "compare": "pqlab.comparison",
     "inspect": "pqlab.widgets",
@@ -76,7 +77,11 @@ if TYPE_CHECKING:
     )
     from pqlab.trace import Trace as Trace
     from pqlab.versions import show_versions as show_versions
-    from pqlab.widgets import Inspector as Inspector, inspect as inspect
+    from pqlab.widgets import (
+        Inspector as Inspector,
+        TimingPanel as TimingPanel,
+        inspect as inspect,
+    )
 
 
 def __getattr__(name: str) -> Any:

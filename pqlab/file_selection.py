@@ -31,7 +31,7 @@ from pqlab.stream.options import (
     refuse_enum,
 )
 from pqlab.trace import Recording, Stage, Trace
-from pqlab.trace.recorder import active_trace, reading, timed
+from pqlab.trace.recorder import active_trace, first_read, reading, timed
 
 if TYPE_CHECKING:
     import polars as pl
@@ -405,6 +405,8 @@ def file_opener(
 
 def begun(trace: Trace | None, file: ParquetFile) -> Recording | None:
     """A read of the file that begins to be recorded, if it is."""
+    is_first = first_read(file.name)
     if trace is None:
         return None
-    return trace.begin(file.name, [leaf.column for leaf in file.metadata.leaves])
+    columns = [leaf.column for leaf in file.metadata.leaves]
+    return trace.begin(file.name, columns, is_first=is_first)

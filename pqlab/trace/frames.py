@@ -80,6 +80,7 @@ def reads_frame(recorded: Recorded) -> pl.DataFrame:
             pl.Series("read", numbers),
             *_files(reads, numbers),
             pl.Series("kind", ["outside" if r.outside else "read" for r in reads], pl.String),
+            pl.Series("is_first", [read.is_first for read in reads], pl.Boolean),
             pl.Series("start_ns", [read.start_ns for read in reads], pl.Int64),
             pl.Series(
                 "duration_ns",

@@ -40,7 +40,8 @@ class Read:
     """A read that a trace has seen; `outside`: what is read of the file outside of reads.
 
     `columns`: by leaf; none as long as they are not known. `stop_ns` is None until it ends,
-    `failure` where nothing failed. `name`: of the trace that it was merged from.
+    `failure` where nothing failed. `name`: of the trace that it was merged from. `is_first`: this
+    process had not read the file before.
     """
 
     file: str
@@ -50,6 +51,7 @@ class Read:
     failure: str | None = None
     name: str | None = None
     outside: bool = False
+    is_first: bool = False
 
 
 class Recorded(NamedTuple):
@@ -84,9 +86,16 @@ class Trace:
         self._asks: list[Ask] = []
         self._requests = 0
 
-    def begin(self, file: str, columns: Sequence[str], *, outside: bool = False) -> Recording:
+    def begin(
+        self,
+        file: str,
+        columns: Sequence[str],
+        *,
+        outside: bool = False,
+        is_first: bool = False,
+    ) -> Recording:
         """Announce a read of a file with these columns, in the order of leaves."""
-        read = Read(file, columns, time.perf_counter_ns(), outside=outside)
+        read = Read(file, columns, time.perf_counter_ns(), outside=outside, is_first=is_first)
         with self._lock:
             self._reads.append(read)
             return Recording(self, len(self._reads) - 1)
@@ -169,8 +178,8 @@ class Trace:
         """A row per read: when, how long, page faults, and the error that ended it.
 
         `kind` is "read", or "outside" for what is read of a file outside of reads, as its footer;
-        that does not end. `page_faults` are those of the threads that decoded, null if they were
-        not counted.
+        that does not end. `is_first`: this process had read no part of the file before.
+        `page_faults` are those of the threads that decoded, null if they were not counted.
         """
         from pqlab.trace.frames import reads_frame
 
@@ -417,6 +426,18 @@ def active(file: str) -> Recording | None:
     return found.recording or found.trace._outside_of_reads(file)
 
 
+def first_read(file: str) -> bool:
+    """Whether this process begins to read a file of that name for the first time."""
+    is_first = file not in _READ
+    if is_first and len(_READ) < _MAX_KNOWN:
+        _READ.add(file)
+    return is_first
+
+
+_READ: set[str] = set()
+_MAX_KNOWN = 100_000  # names of files; of more, all reads look like first ones
+
+
 @contextmanager
 def timed(recording: Recording | None, stage: Stage) -> Iterator[dict[str, int]]:
     """Record what happens inside as one event, an NVTX range, and what is fetched as the read's.
@@ -440,10 +461,11 @@ def reading(trace: Trace | None, file: str, columns: Iterable[str]) -> Iterator[
     `columns`: of the file, by leaf. Without a trace, given or active, nothing is recorded.
     """
     trace = trace if trace is not None else active_trace()
+    is_first = first_read(file)
     if trace is None:
         yield None
         return
-    recording = trace.begin(file, list(columns))
+    recording = trace.begin(file, list(columns), is_first=is_first)
     try:
         yield recording
     except GeneratorExit:

@@ -3,3 +3,4 @@
 from __future__ import annotations
 
 from pqlab.widgets.inspector import Inspector as Inspector, inspect as inspect
+from pqlab.widgets.timing import TimingPanel as TimingPanel

@@ -7,10 +7,12 @@ import { chunk } from "./screens/chunk";
 import { column } from "./screens/column";
 import { grid } from "./screens/grid";
 import { overview } from "./screens/overview";
+import { timing, type TimingScreen } from "./screens/timing";
+import { renderPanel } from "./panel";
 import type { Keys, Screen } from "./screens/screen";
 import { sliceBar } from "./slice";
 
-const MAKERS = { overview, grid, column, chunk };
+const MAKERS = { overview, grid, column, chunk, timing };
 const RESTARTED = "The kernel was restarted, or is gone: run the cell again to go on. What you see is what was read before.";
 
 function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
@@ -38,6 +40,7 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
   const shortcuts: { [key: string]: [does: string, press: () => void] } = {
     "1": ["overview", () => link.go({ screen: "overview" })],
     "2": ["grid", () => link.go({ screen: "grid" })],
+    "3": ["timing", () => link.go({ screen: "timing" })],
     Backspace: ["up", () => link.view?.up != null && link.go(link.view.up)],
     r: ["read", () => link.read()],
     c: ["copy code", () => link.copy("code")],
@@ -57,6 +60,7 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
       [
         { name: "overview", label: "Overview", go: () => link.go({ screen: "overview" }) },
         { name: "grid", label: "Grid", go: () => link.go({ screen: "grid" }) },
+        { name: "timing", label: "Timing", go: () => link.go({ screen: "timing" }) },
       ],
       view.screen,
     );
@@ -84,6 +88,7 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
     drawKeys();
   });
   link.on("rows", (rows) => screen?.rows(rows));
+  link.on("marks", (marks) => (screen as TimingScreen | null)?.marks?.(marks));
   link.on("slice", () => slice.draw());
   link.on("run", () => slice.draw());
   link.on("copy", slice.copied);
@@ -122,4 +127,6 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
   };
 }
 
-export default { render };
+export default {
+  render: (context: { model: Model; el: HTMLElement }): (() => void) => (context.model.get("part") === "timing" ? renderPanel : render)(context),
+};

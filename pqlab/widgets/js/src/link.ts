@@ -3,6 +3,7 @@
 import type { Go, Incoming, Rows, Run, Slice, View } from "./messages";
 
 export interface Model {
+  get(trait: "part"): string | undefined;
   send(message: unknown): void;
   on(event: "msg:custom", listener: (message: Incoming) => void): void;
   on(event: "comm_live_update", listener: () => void): void;
@@ -67,6 +68,11 @@ export class Link {
 
   copy(what: string): void {
     this.model.send({ copy: what });
+  }
+
+  /** Does something to the timing screen, or asks it for something. */
+  time(action: string, details: object = {}): void {
+    this.model.send({ time: action, ...details });
   }
 
   ask(table: string, start: number, stop: number, details: object = {}): void {

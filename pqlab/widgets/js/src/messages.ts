@@ -1,5 +1,7 @@
 // What goes over the wire; the other end is pqlab/inspector/session.py.
 
+import type { Marks, TimingBody } from "./timing/messages";
+
 export type Ordinal = number | null;
 export type Span = readonly [number, number];
 
@@ -142,7 +144,8 @@ export type View =
   | ViewOf<"overview", OverviewBody>
   | ViewOf<"grid", GridBody>
   | ViewOf<"column", ColumnBody>
-  | ViewOf<"chunk", ChunkBody>;
+  | ViewOf<"chunk", ChunkBody>
+  | ViewOf<"timing", TimingBody>;
 
 export interface Rows {
   kind: "rows";
@@ -181,4 +184,4 @@ export interface Copy {
   text: string;
 }
 
-export type Incoming = View | Rows | Slice | Run | Copy | { kind: "error"; error: Failure };
+export type Incoming = View | Rows | Slice | Run | Copy | Marks | { kind: "error"; error: Failure };

@@ -26,12 +26,12 @@ export interface Table {
 
 let tables = 0;
 
-/** `open` is for one row, `pick` for several; both get the rows' keys. */
+/** `open` is for one row, `pick` for several; both get the rows' keys. Without `sort` the kernel sorts by name. */
 export function table(
   link: Link,
   name: string,
   label: string,
-  actions: { open?: (key: number) => void; pick?: (keys: Span, isMore: boolean) => void; clear?: () => void },
+  actions: { open?: (key: number) => void; pick?: (keys: Span, isMore: boolean) => void; clear?: () => void; sort?: (column: string) => void },
 ): Table {
   const number = tables++;
   const rowId = (index: number): string => `pqt${number}-${index}`;
@@ -95,7 +95,7 @@ export function table(
             "data-name": `sort ${column.name}`,
             "aria-sort": column.name !== order ? "none" : descending ? "descending" : "ascending",
             style: { width: `${widths[place] ?? 80}px` },
-            on: { click: () => link.do("sort", { table: name, column: column.name }) },
+            on: { click: () => (actions.sort !== undefined ? actions.sort(column.name) : link.do("sort", { table: name, column: column.name })) },
           },
           column.heading + (column.name !== order ? "" : descending ? " ▾" : " ▴"),
         ),
