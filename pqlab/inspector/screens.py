@@ -256,10 +256,13 @@ def crumbs(metadata: FileMetaData, state: State, title: str) -> Iterator[dict[st
             yield {"label": f"page {state.page}", "go": {"screen": "chunk", "tab": "page"}}
 
 
+_TOP = {"screen": "overview"}
+
+
 def up(state: State) -> dict[str, Any] | None:
     """The action that leads one step back towards the file; None: there is none."""
     if state.screen == "chunk" and state.tab == "page":
         return {"screen": "chunk", "tab": "pages"}
     if state.screen == "chunk":
         return {"screen": "column"}
-    return {"column": {"screen": "grid"}, "grid": {"screen": "overview"}}.get(state.screen)
+    return {"column": {"screen": "grid"}, "grid": _TOP, "timing": _TOP}.get(state.screen)

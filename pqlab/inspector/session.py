@@ -2,9 +2,9 @@
 
 Messages are small dicts, ready for JSON. In: `{"do": action, ...}` changes the state;
 `{"ask": table, "start", "stop", "version"}` asks for rows; `{"load": what}` reads of the chunk
-that is shown; `{"run": "read" | "cancel"}`; `{"copy": "code" | "magic"}`. Out, by `kind`: `view`,
-`rows`, `slice`, `run`, `copy`, `error`. A version counts the views: rows of an old one are of no
-use.
+that is shown; `{"run": "read" | "cancel"}`; `{"copy": "code" | "magic"}`; `{"time": action, ...}`
+is for the timing screen. Out, by `kind`: `view`, `rows`, `marks`, `slice`, `run`, `copy`, `error`.
+A version counts the views: rows of an old one are of no use.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from pqlab.inspector.costs import Costs
 from pqlab.inspector.run import Reading, Run
 from pqlab.inspector.state import State
 from pqlab.inspector.tables import Table
+from pqlab.inspector.timing import LinkedTiming
 from pqlab.plan.selection import Selection, narrow
 from pqlab.reader import ParquetFile
 from pqlab.trace import Trace
@@ -68,6 +69,7 @@ class Session:
         self._costs = Costs.none()
         self._reading: Reading | None = None
         self._found: object = _NOTHING  # below the variable's name, when the read began
+        self._timing = LinkedTiming(file)
         self._slice: Message = {"kind": "slice", "text": "", "is_planned": False}
         self._planned: tuple[Selection, int] | None = None
 
@@ -91,6 +93,8 @@ class Session:
             self.read(overwrite=bool(message.get("overwrite"))) if run == "read" else self.cancel()
         elif (copied := message.pop("copy", None)) is not None:
             self._send({"kind": "copy", "what": copied, "text": self._copied(copied)})
+        elif (action := message.pop("time", None)) is not None:
+            self._time(action, message)
         elif "open" in message:
             self._show()
             self._plan()
@@ -111,6 +115,42 @@ class Session:
             self._load("pages")
         if self.state.tab == "page" and (before.page, before.tab) != (self.state.page, "page"):
             self._load("page")
+
+    def _time(self, action: str, arguments: Message) -> None:
+        """Do something to the timing screen, whose brush picks."""
+        if action == "open":
+            self.do("go", **self._timing.place(arguments.get("key")))
+            return
+        with self._lock:
+            before = self.state.selection
+            self.state, answer = self._timing.take(action, arguments, self.state, self._namespace)
+            if answer is not None:
+                self._send(answer)
+                return
+            self._show()
+        self._tell_picked(before)
+        if self._timing.unknown():
+            self._refine(self._timing.timing.state)
+
+    def _refine(self, brushed: object) -> None:
+        """Pick rows where row groups were picked, since the pages' rows had not been read."""
+
+        def work() -> None:
+            if self._timing.timing.state is not brushed:
+                return
+            self.file.page_store.table(self._timing.unknown(), bounds=False)
+            with self._lock:
+                before = self.state.selection
+                self.state = self._timing.picked(self.state)
+                self._show()
+            self._tell_picked(before)
+
+        self._defer(work)
+
+    def _tell_picked(self, before: Selection) -> None:
+        if self.state.selection != before:
+            self._plan()
+            self.on_change()
 
     def _show(self) -> None:
         self.version += 1
@@ -134,6 +174,8 @@ class Session:
         state, metadata = self.state, self.file.metadata
         if state.screen == "overview":
             return screens.overview(metadata.kept("overview of the inspector", self.file.overview))
+        if state.screen == "timing":
+            return self._timing.body(state)
         if state.screen == "grid":
             return grid.body(metadata, state, self._costs.chunks)
         if state.screen == "column":
@@ -153,6 +195,8 @@ class Session:
             return answer | grid.window(
                 self.file.metadata, self.state, (start, stop), groups, self._costs.chunks
             )
+        if table == "timing":
+            return answer | self._timing.timing.rows(start, stop)
         found = self._table(table)
         return answer | (
             found.window(start, stop) if found is not None else {"start": 0, "rows": []}
@@ -320,6 +364,7 @@ class Session:
     def _keep(self, trace: Trace) -> None:
         self.trace = trace
         self._costs = Costs.of(trace)
+        self._timing.show(trace)
         with self._lock:
             self._show()
         self.on_change()
