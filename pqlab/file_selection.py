@@ -257,6 +257,10 @@ class FileSelection:
             **ahead,
         )
 
+    def known_pages(self) -> ChunkPages:
+        """The pages of chunks of which only some rows are read, as far as indexes tell them."""
+        return self._resolve(walk=False)[1]
+
     def rows(self) -> dict[int, Ranges]:
         """What is read, by row group: half-open ranges within it. Looks for picked pages."""
         return self._pick_pages().rows

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from rich.console import RenderableType
 
-    from pqlab.filtered_selection import FilteredFrames, FilteredSelection
+    from pqlab.filtered.frames import FilteredFrames
+    from pqlab.filtered.selection import FilteredSelection
     from pqlab.footer.bloom_filter import BloomFilter
     from pqlab.overview.view import View
     from pqlab.stream.iterator import Frames
@@ -365,7 +366,7 @@ class ParquetFile:
         asked = FileSelection(self, selection, self._narrow(selection))
         if where is None:
             return asked
-        from pqlab.filtered_selection import FilteredSelection
+        from pqlab.filtered.selection import FilteredSelection
         from pqlab.predicate.where import of
 
         return FilteredSelection.of(asked, of(where), prune=prune)
@@ -418,7 +419,7 @@ class ParquetFile:
         where: str | pl.Expr | None = None,
         prune: bool = True,
         **options: Any,
-    ) -> Frames[Any] | FilteredFrames:
+    ) -> Frames[Any] | FilteredFrames[Any]:
         """`select(...).iter_row_groups(...)` in one call: it takes the arguments of both."""
         selection = self.select(
             columns, row_groups=row_groups, pages=pages, rows=rows, where=where, prune=prune

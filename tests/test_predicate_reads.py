@@ -26,6 +26,7 @@ from pqlab.predicate.predicate import (
     Or,
     Predicate,
 )
+from pqlab.predicate.tree import Step
 
 VALUES: dict[str, list[Any]] = {
     "i": [-3, -1, 0, 1, 2, 3, 7],
@@ -157,10 +158,13 @@ def test_equals_polars_and_a_brute_force(
     assert_frame_equal(pl.concat([expected.clear(), *frames]), expected)
 
     oracle = pq.ParquetFile(sink).metadata
-    kept = selection.explain()["kept"].to_list()
     if selection.where.predicate is None:  # a NaN, which polars does not write down
         selection = file.select(where=str(predicate))
-        kept = selection.explain()["kept"].to_list()
+    assert selection.pruned is not None
+    judged = selection.pruned.judged
+    by_statistics = judged.up_to(Step.STATISTICS).pieces
+    kept = by_statistics.at(judged.row_bounds).tolist()
+    assert set(selection.rows) <= {group for group, keep in enumerate(kept) if keep}
     chunks = [
         {
             chunk.path_in_schema: chunk
@@ -196,10 +200,10 @@ def test_only_what_is_kept_is_read(file: pqlab.ParquetFile) -> None:
     plan = selection.plan()
     assert plan.num_rows == 10
     assert plan.columns == ("a", "b")
-    assert "a >= 95 and b == 'x' (9 of 10 row groups skipped)" in str(plan)
+    assert "a >= 95 and b == 'x' (9 of 10 row groups and 90 of 100 rows skipped)" in str(plan)
     assert selection.read().to_dict(as_series=False) == {"b": ["x"] * 3}
     assert selection.code.endswith(""".select(columns=['b'], where="a >= 95 and b == 'x'")""")
-    explained = selection.explain()
+    explained = selection.explain().frame
     assert explained["kept"].to_list() == [False] * 9 + [True]
     assert explained["reason"][0] == "no row has a >= 95"
     assert explained["bound"][0] == "a: min 0, max 9, null_count 0, num_values 10"
@@ -231,7 +235,7 @@ def test_other_expressions_see_all_rows(file: pqlab.ParquetFile) -> None:
     where = pl.col("a") > pl.col("a").mean()
     selection = file.select("a", where=where)
     assert_frame_equal(selection.read(), file.read("a").filter(where))
-    assert selection.explain()["kept"].all()
+    assert selection.explain().frame["kept"].all()
     with pytest.raises(pqlab.SelectionError, match="may look at all rows"):
         selection.iter_row_groups()
 

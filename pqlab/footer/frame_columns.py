@@ -283,9 +283,27 @@ DIFF: tuple[FrameColumn, ...] = (
 
 EXPLAIN: tuple[FrameColumn, ...] = (
     _ROW_GROUP,
-    _flag("kept", "Whether the row group is read."),
-    _text("reason", "The conditions that rule it out; or why nothing does."),
-    _text("bound", "The statistics that rule it out; null: kept."),
+    _text("column", "The leaf's dotted path; null: the row is about the row group."),
+    _ordinal("leaf", "Ordinal of the leaf column; null: the row group."),
+    _ordinal("page", "Ordinal of a data page; null: the row group."),
+    _flag("kept", "Whether some of it is left to be read."),
+    _text(
+        "step",
+        "What rules it out: `constant`, `statistics`, `column index`, `bloom filter`, "
+        "`dictionary`; null: kept.",
+    ),
+    _text("reason", "The conditions that no row has; or why nothing is ruled out."),
+    _text("bound", "The bounds that rule it out; null: kept."),
+    _text(
+        "bloom_filter",
+        "What the row group's bloom filters say of the values that are looked for: `absent`, "
+        "`maybe`, `no filter`; null: not asked.",
+    ),
+    _count("first_row", "rows", "Its first row, counted over the file."),
+    _count("num_rows", "rows", "Rows of it that were asked for."),
+    _count("kept_rows", "rows", "Rows that are left to be read."),
+    _bytes("size_bytes", "Size of what it takes to read the rows that were asked for."),
+    _bytes("kept_bytes", "Size of what is left to be read, before columns are read late."),
 )
 
 FRAMES: dict[str, tuple[FrameColumn, ...]] = {

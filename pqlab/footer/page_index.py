@@ -219,6 +219,17 @@ def _dictionary_offsets(metadata: FileMetaData, rows: np.ndarray) -> np.ndarray:
     return np.where(said & (offset > 0) & before_data, offset, -1)
 
 
+def dictionary_span(metadata: FileMetaData, row: int) -> Range:
+    """Where the dictionary page of a row of the chunk table is, as the footer says.
+
+    Empty where it does not say, or where that is not in the file before the first data page.
+    """
+    start = int(_dictionary_offsets(metadata, np.array([row]))[0])
+    stop = int(metadata.chunks.data_page_offset[row])
+    inside = MAGIC_BYTES <= start < stop <= metadata.footer_offset
+    return (start, stop) if inside else (0, 0)
+
+
 def _flags(metadata: FileMetaData, rows: np.ndarray, leaves: np.ndarray) -> np.ndarray:
     levels = np.array([leaf.max_repetition_level for leaf in metadata.leaves], np.int64)
     encodings = metadata.chunks.encodings[rows].astype(np.int64)

@@ -127,6 +127,22 @@ class PageStore:
             span = offset, offset + int(found["total_bytes"][0])
             return self._read(span, Reason.DICTIONARY, key), offset
 
+    def note(self, warnings: Iterable[str]) -> None:
+        """What was wrong in an optional part of the file and was passed over."""
+        with self._lock:
+            self._warnings.update(dict.fromkeys(warnings))
+
+    def indexed(self, keys: Iterable[ChunkKey]) -> PageTable:
+        """The pages with their bounds, as one table, of those of the chunks that have an index.
+
+        The index is read. One that cannot be used counts as none, and is among the warnings.
+        """
+        with self._lock:
+            keys = list(keys)
+            self.load_indexes(keys)
+            found = (self._known.get(key) for key in keys)
+            return concat([known.table for known in found if known is not None and known.is_whole])
+
     def load_indexes(self, keys: Iterable[ChunkKey], *, bounds: bool = True) -> None:
         """Read the page index of those chunks that have one and whose pages are not yet known.
 

@@ -93,6 +93,7 @@ class Plan:
     warnings: tuple[str, ...] = field(default=())
     policy: str = ""  # how a remote source is asked, in words
     where: str = ""  # what rows must be like, and what that skips, in words
+    late: str = ""  # which columns are read first, and when the others are, in words
 
     @property
     def requested_bytes(self) -> int:
@@ -173,6 +174,8 @@ class Plan:
         )
         if self.where:
             yield "where", text.clip(text.visible(self.where), _SHOWN_CHARACTERS * 2)
+        if self.late:
+            yield "late", text.clip(text.visible(self.late), _SHOWN_CHARACTERS * 3)
         wasted = self.requested_bytes - self.wanted_bytes
         requests = text.plural(len(self.requests), "request")
         in_gaps = text.share(wasted, self.requested_bytes)

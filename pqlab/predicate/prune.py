@@ -1,4 +1,4 @@
-"""Metadata and a predicate to the row groups that may have such rows. Pure; vectorised.
+"""What metadata says of a condition: each step from what was read to the rows it rules out. Pure.
 
 Bounds are compared by polars as the values will be, so both compare by the same rules: the order of
 NaN and of the two zeros, numbers of different types, decimals, timestamps. A bound counts only
@@ -8,32 +8,37 @@ where no rule of `footer/bounds.py` speaks against it; what is not known rules n
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import date, datetime
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from pqlab import text
-from pqlab.footer.frames import statistics_frame
+from pqlab.footer.bloom_filter import Hashes, hashes_of, stored_values
+from pqlab.footer.frames import pages_statistics_frame, statistics_frame
 from pqlab.footer.metadata import FileMetaData
+from pqlab.footer.page_table import KNOWN_FROM_HEADER, KNOWN_FROM_INDEX, PageTable
+from pqlab.footer.schema import SchemaNode
+from pqlab.footer.series import known as known_numbers
 from pqlab.footer.types import SortOrder, leaf_sort_order, polars_type, type_key
+from pqlab.predicate.pieces import Mask, Pieces, Positions, cut
 from pqlab.predicate.predicate import (
     OPERATORS,
     OPPOSITE,
-    And,
     Comparison,
     IsNull,
     Membership,
     Not,
-    Or,
-    Path,
-    Predicate,
     Value,
 )
+from pqlab.predicate.tree import Answer, Condition, Step
+
+Pages = npt.NDArray[np.void]  # rows of the page table
 
 _MOST_VALUES = 256  # of a list that are compared with bounds
 _SHOWN_CHARACTERS = 40  # of a bound
@@ -50,6 +55,7 @@ _SAME_ORDER: dict[SortOrder, Callable[[pl.DataType], bool]] = {
         dtype.is_unsigned_integer() or dtype in (pl.String(), pl.Binary())
     ),
     SortOrder.FLOAT: lambda dtype: dtype.is_float(),
+    SortOrder.INT96: lambda dtype: dtype.is_temporal(),
 }
 
 # The values that `in` finds in a column of such a dtype without making them something else.
@@ -63,88 +69,212 @@ _SAME_VALUES: dict[type, Callable[[pl.DataType], bool]] = {
     datetime: lambda dtype: isinstance(dtype, pl.Datetime),
 }
 
-Mask = npt.NDArray[np.bool_]
+_MOST_HASHED = 4096  # values of a list that are looked up in bloom filters
+_DICTIONARY_ENCODINGS = 1 << 2 | 1 << 8  # PLAIN_DICTIONARY, RLE_DICTIONARY
 
 
-class Judged(NamedTuple):
-    """What statistics say of a predicate.
+def row_bounds(metadata: FileMetaData) -> Positions:
+    """Where row groups that have rows begin, and the number of rows, counted over the file."""
+    return np.append(_first_rows(metadata)[metadata.row_groups.num_rows > 0], metadata.num_rows)
 
-    `may_hold`: of each row group, whether it may have rows for which the predicate holds. `why(i)`:
-    for one that has none, the conditions that rule it out, and the bounds that do.
+
+def by_constants(
+    metadata: FileMetaData, condition: Condition, constants: Mapping[str, pl.Series]
+) -> Answer | None:
+    """What a column says that is no column of the file: it has one value for all rows.
+
+    `constants`: by root column, a series of one value. None for a column of the file.
     """
-
-    may_hold: Mask
-    why: Callable[[int], tuple[str, str]]
-
-
-def judge(metadata: FileMetaData, predicate: Predicate) -> Judged:
-    """What the statistics of the row groups' chunks say of it."""
-    return _judge(metadata, predicate, holds=True)
-
-
-def _judge(metadata: FileMetaData, predicate: Predicate, *, holds: bool) -> Judged:
-    """Of the predicate, or of its opposite: unknown has itself as its opposite."""
-    if isinstance(predicate, Not):
-        return _judge(metadata, predicate.part, holds=not holds)
-    if isinstance(predicate, (And, Or)):
-        parts = [_judge(metadata, part, holds=holds) for part in predicate.parts]
-        return _all(parts) if isinstance(predicate, And) is holds else _any(parts)
-    return _condition(metadata, predicate, holds=holds)
+    predicate = condition.predicate
+    series = constants.get(predicate.column[0])
+    if series is None or not metadata.num_rows:
+        return None
+    wanted = predicate if condition.holds else Not(predicate)
+    found = pl.DataFrame([series]).select(wanted.to_polars().fill_null(value=False)).item()
+    pieces = Pieces(np.array([0, metadata.num_rows]), np.array([bool(found)]))
+    shown = text.clip(text.visible(str(series.item())), _SHOWN_CHARACTERS)
+    words = f"{predicate.column[0]}: {shown} in the whole file"
+    return Answer(Step.CONSTANT, pieces, np.zeros(1, np.int64), lambda _: words)
 
 
-def _all(parts: Sequence[Judged]) -> Judged:
-    def why(row_group: int) -> tuple[str, str]:
-        return next(part for part in parts if not part.may_hold[row_group]).why(row_group)
+def by_statistics(metadata: FileMetaData, condition: Condition) -> Answer | None:
+    """What the statistics of the chunks say: of each row group that has rows, as a whole.
 
-    return Judged(np.logical_and.reduce([part.may_hold for part in parts]), why)
-
-
-def _any(parts: Sequence[Judged]) -> Judged:
-    def why(row_group: int) -> tuple[str, str]:
-        conditions, bounds = zip(*(part.why(row_group) for part in parts), strict=True)
-        return "; ".join(conditions), "; ".join(dict.fromkeys(bounds))
-
-    return Judged(np.logical_or.reduce([part.may_hold for part in parts]), why)
+    None for what is not one leaf outside of lists, or where nothing was ruled out.
+    """
+    node = _leaf(metadata, condition)
+    if node is None or node.leaf is None or not metadata.num_rows:
+        return None
+    table = _comparable(node, statistics_frame(metadata, node.leaf))
+    starts = _first_rows(metadata)
+    return _answer(Step.STATISTICS, condition, table, starts, metadata.num_rows)
 
 
-def _condition(
-    metadata: FileMetaData, predicate: Comparison | Membership | IsNull, *, holds: bool
-) -> Judged:
-    statistics = _statistics(metadata, predicate.column)
+def by_column_index(
+    metadata: FileMetaData, condition: Condition, known: PageTable
+) -> Answer | None:
+    """What the bounds of pages say, of the chunks of the condition's column that are in `known`.
+
+    Only those count whose pages all are known from an offset index, and hold the row group's rows.
+    """
+    node = _leaf(metadata, condition)
+    if node is None:
+        return None
+    pages = known.pages
+    pages = pages[(pages["leaf"] == node.leaf) & (pages["page"] >= 0)]
+    pages = pages[_is_sound(metadata, pages)]
+    if not len(pages):
+        return None
+    of_pages = PageTable(pages, known.statistics)
+    # Outside of lists a page has as many values as rows.
+    num_values = known_numbers(pages["num_rows"])
+    bounds = pages_statistics_frame(metadata, of_pages).with_columns(num_values=num_values)
+    table = _comparable(node, bounds)
+    groups = pages["row_group"].astype(np.int64)
+    # Where a column has no NaN at all in a row group, no page has one.
+    if polars_type(node).is_float() and node.leaf is not None:
+        nan_counts = statistics_frame(metadata, node.leaf)["nan_count"].gather(groups)
+        may_be_nan = (nan_counts != 0).fill_null(value=True)
+        table = table.with_columns(may_be_nan=pl.col("may_be_nan") & may_be_nan)
+    first_rows = _first_rows(metadata)
+    starts = first_rows[groups] + pages["first_row"]
+    # The other row groups, about which nothing is said, are pieces behind the table's rows.
+    others = np.setdiff1d(np.flatnonzero(metadata.row_groups.num_rows > 0), groups)
+    starts = np.concatenate([starts, first_rows[others]])
+    return _answer(Step.COLUMN_INDEX, condition, table, starts, metadata.num_rows)
+
+
+def by_bloom_filters(
+    metadata: FileMetaData, condition: Condition, might_contain: Mapping[int, bool]
+) -> Answer:
+    """What bloom filters say: by row group, whether its filter might contain one of the values."""
     may_hold = np.ones(metadata.num_row_groups, np.bool_)
-    if statistics is not None:
-        try:
-            found = statistics.select(_may_hold(predicate, statistics["min"].dtype, holds=holds))
-            may_hold = found.to_series().to_numpy()
-        except pl.exceptions.PolarsError:
-            pass  # bounds that do not compare with the value rule nothing out
-    words = str(predicate) if holds else f"not ({predicate})"
+    for row_group, might in might_contain.items():
+        may_hold[row_group] = might
+    pieces, sources = cut(_first_rows(metadata), may_hold, metadata.num_rows)
+    words = f"{'.'.join(condition.predicate.column)}: the bloom filter has none of the values"
+    return Answer(Step.BLOOM_FILTER, pieces, sources, lambda _: words)
 
-    def why(row_group: int) -> tuple[str, str]:
-        assert statistics is not None
-        row = statistics.row(row_group, named=True)
+
+def by_dictionaries(
+    metadata: FileMetaData, condition: Condition, entries: Mapping[int, pl.Series]
+) -> Answer:
+    """What dictionaries say: by row group, all values that its chunk has, and perhaps others."""
+    may_hold = np.ones(metadata.num_row_groups, np.bool_)
+    predicate = replace(condition.predicate, column=("value",))
+    wanted = (predicate if condition.holds else Not(predicate)).to_polars()
+    for row_group, values in entries.items():
+        frame = pl.DataFrame([values.alias("value")])
+        may_hold[row_group] = bool(frame.select(wanted.any()).item())
+    pieces, sources = cut(_first_rows(metadata), may_hold, metadata.num_rows)
+    name = ".".join(condition.predicate.column)
+    return Answer(
+        Step.DICTIONARY,
+        pieces,
+        sources,
+        lambda source: f"{name}: none of the dictionary's {len(entries[source]):,} values",
+    )
+
+
+def hashed_values(metadata: FileMetaData, condition: Condition) -> Hashes | None:
+    """The hashes of all that `==` or `in` looks for; None for what bloom filters cannot tell."""
+    predicate, node = condition.predicate, _leaf(metadata, condition)
+    if node is None or not condition.holds or isinstance(predicate, IsNull):
+        return None
+    if isinstance(predicate, Comparison):
+        values: Sequence[Value] = (predicate.value,) if predicate.operator == "==" else ()
+    else:
+        values = predicate.values
+    if not 0 < len(values) <= _MOST_HASHED:
+        return None
+    stored = [stored_values(value, type_key(node)) for value in values]
+    if None in stored:
+        return None
+    return hashes_of([each for found in stored for each in found or ()])
+
+
+def leaf_of(metadata: FileMetaData, condition: Condition) -> int | None:
+    """The one leaf outside of lists that a condition is about, if it is."""
+    node = _leaf(metadata, condition)
+    return None if node is None else node.leaf
+
+
+def is_all_dictionary(metadata: FileMetaData, key: tuple[int, int], known: Pages | None) -> bool:
+    """Whether all data pages of a chunk are proven to be dictionary-encoded.
+
+    By the footer's `encoding_stats`, or by page headers that are `known`.
+    """
+    row = metadata.chunk_row(*key)
+    listed = int(metadata.chunks.data_page_encodings[row])
+    if listed:
+        return not listed & ~_DICTIONARY_ENCODINGS
+    if known is None:
+        return False
+    data = known[known["page"] >= 0]
+    is_known = (data["known_from"] & KNOWN_FROM_HEADER) != 0
+    in_all = len(data) > 0 and int(data["num_values"].sum()) == metadata.chunks.num_values[row]
+    return bool(in_all and is_known.all() and np.isin(data["encoding"], (2, 8)).all())
+
+
+def _answer(
+    step: Step, condition: Condition, table: pl.DataFrame, starts: Positions, num_rows: int
+) -> Answer | None:
+    """What the rows of a table of statistics say, each of the rows that begin at `starts`.
+
+    `starts` may be more than the table has rows: of those nothing is known.
+    """
+    dtype = table["min"].dtype
+    try:
+        wanted = _may_hold(condition.predicate, dtype, holds=condition.holds)
+        found = table.select(wanted).to_series().to_numpy()
+    except pl.exceptions.PolarsError:
+        return None  # bounds that do not compare with the value rule nothing out
+    if found.all():
+        return None
+    may_hold = np.concatenate([found, np.ones(len(starts) - len(found), np.bool_)])
+    pieces, sources = cut(starts, may_hold, num_rows)
+
+    def bound(source: int) -> str:
+        row = table.row(source, named=True)
         shown = ", ".join(
             f"{name} {text.clip(text.visible(str(row[name])), _SHOWN_CHARACTERS)}"
             for name in ("min", "max", "null_count", "num_values")
             if row[name] is not None
         )
-        return f"no row has {words}", f"{'.'.join(predicate.column)}: {shown}"
+        return f"{'.'.join(condition.predicate.column)}: {shown}"
 
-    return Judged(may_hold, why)
+    return Answer(step, pieces, sources, bound)
 
 
-def _statistics(metadata: FileMetaData, column: Path) -> pl.DataFrame | None:
-    """A row per row group: `min`, `max` (null: unknown), `may_be_nan`, `has_values`, `has_nulls`.
-
-    None for what is not one leaf outside of lists.
-    """
+def _leaf(metadata: FileMetaData, condition: Condition) -> SchemaNode | None:
+    """None for what is not one leaf outside of lists, or always null whatever is stored."""
+    column = condition.predicate.column
     found = [leaf for leaf in metadata.leaves if leaf.path == column]
-    if len(found) != 1 or found[0].max_repetition_level or found[0].leaf is None:
+    if len(found) != 1 or found[0].max_repetition_level or polars_type(found[0]) == pl.Null():
         return None
-    dtype = polars_type(found[0])
-    if dtype == pl.Null():  # whatever is stored
-        return None
-    same_order = _SAME_ORDER.get(leaf_sort_order(*type_key(found[0])))
+    return found[0]
+
+
+def _first_rows(metadata: FileMetaData) -> Positions:
+    return metadata.row_groups.first_row.astype(np.int64)
+
+
+def _is_sound(metadata: FileMetaData, pages: Pages) -> Mask:
+    """Whether the pages of a row group begin in its rows, the first in row 0, in order."""
+    groups, first = pages["row_group"].astype(np.int64), pages["first_row"]
+    is_first = np.append(True, groups[1:] != groups[:-1])[: len(pages)]
+    wrong = (pages["known_from"] & KNOWN_FROM_INDEX) == 0
+    wrong |= (first < 0) | (first > metadata.row_groups.num_rows[groups])
+    wrong |= is_first & (first != 0)
+    wrong[1:] |= ~is_first[1:] & (first[1:] < first[:-1])
+    sound: Mask = ~np.isin(groups, groups[wrong])
+    return sound
+
+
+def _comparable(node: SchemaNode, statistics: pl.DataFrame) -> pl.DataFrame:
+    """`min` and `max` (null: unknown), `may_be_nan`, `has_values`, `has_nulls`; and the counts."""
+    dtype = polars_type(node)
+    same_order = _SAME_ORDER.get(leaf_sort_order(*type_key(node)))
     is_ordered = same_order is not None and same_order(dtype)
     counts = pl.col("null_count")
     is_bound = pl.col("bounds_state").is_in(["present", "deprecated"]) & is_ordered
@@ -153,13 +283,14 @@ def _statistics(metadata: FileMetaData, column: Path) -> pl.DataFrame | None:
         may_be_nan = (pl.col("nan_count") != 0).fill_null(value=True)
         is_bound &= low.is_not_nan().fill_null(value=True)
         is_bound &= high.is_not_nan().fill_null(value=True)
-    return statistics_frame(metadata, found[0].leaf).select(
+    has_values = (counts < pl.col("num_values")).fill_null(value=True)
+    return statistics.select(
         "null_count",
         "num_values",
         min=pl.when(is_bound).then(low),
         max=pl.when(is_bound).then(high),
         may_be_nan=may_be_nan,
-        has_values=(counts < pl.col("num_values")).fill_null(value=True),
+        has_values=has_values & (pl.col("bounds_state") != "empty"),
         has_nulls=(counts > 0).fill_null(value=True),
     )
 

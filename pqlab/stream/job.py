@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
 Frame = TypeVar("Frame")
 
@@ -63,6 +63,12 @@ class Job(Generic[Frame]):
         self._frame: Frame | None = None
         self._error: BaseException | None = None
         self._cancelled = False
+
+    def then(self, finish: Callable[[Frame], Frame]) -> Self:
+        """The same job, of which the frame is what `finish` makes of it."""
+        assemble = self._assemble
+        self._assemble = lambda parts: finish(assemble(parts))
+        return self
 
     @property
     def done(self) -> bool:

@@ -1,0 +1,280 @@
+"""A selection of the rows that a predicate holds for: pruned, read late, then filtered."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, overload
+
+import polars as pl
+import pyarrow as pa
+
+from pqlab import text
+from pqlab.errors import SelectionError, placed
+from pqlab.file_selection import FileSelection
+from pqlab.filtered.explain import Explanation, explain
+from pqlab.filtered.frames import FilteredFrames
+from pqlab.filtered.late import LateRead, late_read
+from pqlab.filtered.prune import Pruned, prune_file
+from pqlab.plan.columns import find_leaves
+from pqlab.plan.plan import Plan
+from pqlab.plan.ranges import Ranges, length
+from pqlab.plan.selection import Narrowed
+from pqlab.predicate.predicate import column_expression
+from pqlab.predicate.where import Where
+from pqlab.stream.options import DecodeOptions, Engine, IterateOptions, ReadOptions, To
+
+if TYPE_CHECKING:
+    from pqlab.stream.job import Job
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class FilteredSelection:
+    """Rows of an open file for which `where` holds; made by `ParquetFile.select(where=...)`.
+
+    `asked`: the selection without `where`. `leaves`: what is read for it, also what `where` looks
+    at. `constants`: columns that the file does not have, by name, each a series of one value.
+    """
+
+    asked: FileSelection
+    where: Where
+    leaves: tuple[int, ...]
+    prune: bool = True
+    constants: Mapping[str, pl.Series] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        asked: FileSelection,
+        where: Where,
+        *,
+        prune: bool = True,
+        constants: Mapping[str, pl.Series] | None = None,
+    ) -> Self:
+        """Raises `SelectionError` for columns that are not there, or that do not compare so."""
+        metadata, constants = asked.file.metadata, constants or {}
+        leaves = set(range(metadata.num_leaves))
+        if where.columns is not None:
+            own = [path for path in where.columns if path[0] not in constants]
+            with placed(file=asked.file.name):
+                leaves = {*asked.narrowed.leaves, *find_leaves(own, metadata)}
+        made = cls(asked, where, tuple(sorted(leaves)), bool(prune), constants)
+        schema = pa.schema(made.picked(made.leaves, {}))
+        if max(Counter(schema.names).values(), default=0) == 1:  # else reading says what is wrong
+            empty = pl.from_arrow(schema.empty_table())
+            assert isinstance(empty, pl.DataFrame)
+            made.mask(empty)
+        return made
+
+    @cached_property
+    def asked_rows(self) -> dict[int, Ranges]:
+        """The rows among which `where` picks. Picked pages are looked for."""
+        return self.asked.rows()
+
+    @cached_property
+    def pruned(self) -> Pruned | None:
+        """What is ruled out, and why; None: nothing may be. Indexes are read that it takes."""
+        if not self.prune or self.where.predicate is None:
+            return None
+        return prune_file(
+            self.asked.file, self.where.predicate, self.asked_rows, self.leaves, self.constants
+        )
+
+    @property
+    def rows(self) -> dict[int, Ranges]:
+        """The rows that are left to be filtered."""
+        return self.asked_rows if self.pruned is None else self.pruned.rows
+
+    @property
+    def scanned(self) -> FileSelection:
+        """What is read, if all is read at once."""
+        return self.picked(self.leaves, self.rows)
+
+    def picked(self, leaves: tuple[int, ...], rows: dict[int, Ranges]) -> FileSelection:
+        """These leaves of these rows."""
+        return replace(self.asked, narrowed=Narrowed(leaves, rows, {}, frozenset()))
+
+    @property
+    def kept_reason(self) -> str:
+        """Why rows are kept."""
+        if not self.prune:
+            return "prune=False"
+        if self.where.predicate is None:
+            return "the expression is not understood"
+        return "nothing rules it out"
+
+    def plan(self, *, engine: Engine = "auto", walk: bool = False) -> Plan:
+        """What `read` would do, before it does: as of `FileSelection`, what is ruled out left out.
+
+        Where columns are read late, it is at most that.
+        """
+        groups, kept = self.asked_rows, self.rows
+        skipped = len(groups) - len(kept)
+        asked, left = (sum(map(length, rows.values())) for rows in (groups, kept))
+        of_groups, of_rows = text.plural(len(groups), "row group"), text.plural(asked, "row")
+        words = f"{skipped:,} of {of_groups} and {asked - left:,} of {of_rows} skipped"
+        where = f"{self.where} ({words})"
+        plan = self.scanned.plan(engine=engine, walk=walk)
+        warnings = () if self.pruned is None else self.pruned.warnings
+        warnings = (*plan.warnings, *warnings)
+        return replace(plan, where=where, late=self.late.words, warnings=warnings)
+
+    @property
+    def late(self) -> LateRead:
+        """Which columns are read first."""
+        return late_read(self)
+
+    def read(self, **options: Unpack[ReadOptions]) -> pl.DataFrame:
+        """Read into a polars frame; arguments and errors as of `FileSelection.read`.
+
+        The frame equals polars' filter of all the selected rows, whatever was skipped. Not with
+        `strings="enum"`, whose values are those that are read: ValueError.
+        """
+        _refuse_enum(options.get("strings"))
+        return self.late.read(options).frame
+
+    def to_arrow(self, **options: Unpack[DecodeOptions]) -> pa.Table:
+        """Read into a pyarrow table; arguments and errors as of `read`."""
+        table: pa.Table = self.read(**options).to_arrow(compat_level=pl.CompatLevel.newest())
+        is_text = options.get("strings", "string") == "string"
+        return table.cast(pa.schema(self.asked)) if is_text and not self.constants else table
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The rows as a stream of Arrow batches (the Arrow PyCapsule interface)."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def __arrow_c_schema__(self) -> object:
+        """The schema of `to_arrow()`, from the footer alone."""
+        return self.asked.__arrow_c_schema__()
+
+    def submit(self, **options: Unpack[DecodeOptions]) -> Job[pl.DataFrame]:
+        """Begin to read into a polars frame, and go on: `.result()`, `.progress`, `.cancel()`.
+
+        Arguments and errors as of `read`. All columns are read of the rows that are not ruled out.
+        """
+        _refuse_enum(options.get("strings"))
+        return self.scanned.submit(**options).then(self.filtered)
+
+    @overload
+    def iter_row_groups(
+        self, *, to: Literal["polars"] = "polars", **options: Unpack[IterateOptions]
+    ) -> FilteredFrames[pl.DataFrame]: ...
+    @overload
+    def iter_row_groups(
+        self, *, to: Literal["arrow"], **options: Unpack[IterateOptions]
+    ) -> FilteredFrames[pa.Table]: ...
+    def iter_row_groups(
+        self, *, to: To = "polars", **options: Unpack[IterateOptions]
+    ) -> FilteredFrames[Any]:
+        """A frame per row group that may have such rows; it may turn out to have none.
+
+        Arguments and errors as of `FileSelection.iter_row_groups`; `SelectionError` for an
+        expression that is not understood: it may look at more rows than one.
+        """
+        self._refuse_other()
+        return FilteredFrames(
+            self.scanned.iter_row_groups(to="polars", **options), self.filtered, to
+        )
+
+    @overload
+    def iter_batches(
+        self, rows: int, *, to: Literal["polars"] = "polars", **options: Unpack[IterateOptions]
+    ) -> FilteredFrames[pl.DataFrame]: ...
+    @overload
+    def iter_batches(
+        self, rows: int, *, to: Literal["arrow"], **options: Unpack[IterateOptions]
+    ) -> FilteredFrames[pa.Table]: ...
+    def iter_batches(
+        self, rows: int, *, to: To = "polars", **options: Unpack[IterateOptions]
+    ) -> FilteredFrames[Any]:
+        """Frames of so many rows before they are filtered, and of those that are left after it."""
+        self._refuse_other()
+        frames = self.scanned.iter_batches(rows, to="polars", **options)
+        return FilteredFrames(frames, self.filtered, to)
+
+    def explain(self) -> Explanation:
+        """Which row groups and pages are read, and which step rules the others out, on what bound.
+
+        Indexes are read that this takes. Shown as a tree; `.frame` has a row for each.
+        """
+        return explain(self)
+
+    @property
+    def code(self) -> str:
+        """Python text that builds the selection again, where the expression is understood."""
+        opened = self.asked.file.source.code or "<source>"
+        where = self.where if self.where.predicate is None else repr(str(self.where))
+        arguments = [self.asked.selection.arguments(), f"where={where}"]
+        if not self.prune:
+            arguments.append("prune=False")
+        return f"pqlab.open({opened}).select({', '.join(filter(None, arguments))})"
+
+    def __repr__(self) -> str:
+        columns = text.plural(len(self.asked.narrowed.leaves), "column")
+        return f"<{self.code}: {columns} of the rows of {self._groups}>"
+
+    @property
+    def _groups(self) -> str:
+        return text.plural(len(self.asked.narrowed.rows), "row group")
+
+    def mask(self, frame: pl.DataFrame, *, height: int | None = None) -> pl.Series:
+        """Of each row whether `where` holds. `height`: of a frame that may have no columns."""
+        rows = frame.height if height is None else height
+        constants = [series.new_from_index(0, rows) for series in self.constants.values()]
+        looked_at = pl.DataFrame([*frame.get_columns(), *constants])
+        try:
+            found = looked_at.select(self.where.expression.alias("mask")).to_series()
+        except pl.exceptions.PolarsError as error:
+            raise SelectionError(
+                f"polars cannot filter by {self.where}: {error}", file=self.asked.file.name
+            ) from None
+        if found.dtype != pl.Boolean:
+            raise SelectionError(
+                f"where is a condition, and {self.where} is {found.dtype}",
+                file=self.asked.file.name,
+            )
+        found = found if len(found) == rows else found.new_from_index(0, rows)
+        return found.fill_null(value=False)
+
+    def filtered(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """The rows for which `where` holds, without the columns that only it looks at."""
+        return self.narrowed(frame.filter(self.mask(frame)))
+
+    def narrowed(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """The frame without the columns, and their fields, that only `where` looks at."""
+        if self.leaves == self.asked.narrowed.leaves:
+            return frame
+        return frame.select(
+            _narrowed(column_expression((each.name,)), frame.schema[each.name], each.type).alias(
+                each.name
+            )
+            for each in pa.schema(self.asked)
+        )
+
+    def _refuse_other(self) -> None:
+        if self.where.predicate is None:
+            raise SelectionError(
+                "this expression may look at all rows, and frames are filtered one by one",
+                hint="Take read(), or an expression of comparisons, is_in, is_null, &, | and ~",
+            )
+
+
+def _refuse_enum(strings: str | None) -> None:
+    if strings == "enum":
+        raise ValueError('strings="enum" does not go with where: take "categorical"')
+
+
+def _narrowed(values: pl.Expr, dtype: Any, wanted: pa.DataType) -> pl.Expr:
+    """The values without the fields that `wanted` does not have."""
+    if isinstance(dtype, pl.List):
+        return values.list.eval(_narrowed(pl.element(), dtype.inner, wanted.value_type))
+    if isinstance(dtype, pl.Struct) and len(wanted):
+        fields = {field.name: field.dtype for field in dtype.fields}
+        made = pl.struct(
+            _narrowed(values.struct.field(each.name), fields[each.name], each.type).alias(each.name)
+            for each in wanted
+        )
+        return pl.when(values.is_not_null()).then(made)
+    return values
