@@ -174,8 +174,6 @@ class PqlabMagics(Magics):
         if options.plan:
             return self._result(options, selection.plan(engine=options.engine or self.engine))
         if options.bg:
-            if not hasattr(selection, "submit"):
-                raise UsageError("--bg does not go with -w")
             return self._result(options, selection.submit(**self._read_options(options)))
         start_ns = time.perf_counter_ns()
         frame = selection.read(**self._read_options(options))

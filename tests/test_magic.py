@@ -113,7 +113,6 @@ def test_quotes_and_braces(shell: Any, taxi: Path) -> None:
         ("%pqread {quoted} --nonsense", "--nonsense"),
         ("%pqread {quoted} -w 'a > 1'", "no column"),
         ("%pqread {quoted} -w 'extra >'", "where, line 1"),
-        ("%pqread {quoted} -w 'extra > 1' --bg", "--bg"),
         ("%pqread {folder} -w 'extra > 1'", "one file"),
         ("%pqread {quoted} -c nope", "nope"),
         ("%pqread {quoted} -g 99", "row group 99"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -61,11 +60,7 @@ class FilteredSelection:
             with placed(file=asked.file.name):
                 leaves = {*asked.narrowed.leaves, *find_leaves(own, metadata)}
         made = cls(asked, where, tuple(sorted(leaves)), bool(prune), constants)
-        schema = pa.schema(made.picked(made.leaves, {}))
-        if max(Counter(schema.names).values(), default=0) == 1:  # else reading says what is wrong
-            empty = pl.from_arrow(schema.empty_table())
-            assert isinstance(empty, pl.DataFrame)
-            made.mask(empty)
+        made.mask(made.picked(made.leaves, {}).read())  # of no rows: whether it can be evaluated
         return made
 
     @cached_property
@@ -246,11 +241,10 @@ class FilteredSelection:
         """The frame without the columns, and their fields, that only `where` looks at."""
         if self.leaves == self.asked.narrowed.leaves:
             return frame
+        wanted = self.picked(self.asked.narrowed.leaves, {}).read().schema
         return frame.select(
-            _narrowed(column_expression((each.name,)), frame.schema[each.name], each.type).alias(
-                each.name
-            )
-            for each in pa.schema(self.asked)
+            _narrowed(column_expression((name,)), frame.schema[name], dtype).alias(name)
+            for name, dtype in wanted.items()
         )
 
     def _refuse_other(self) -> None:
@@ -266,15 +260,17 @@ def _refuse_enum(strings: str | None) -> None:
         raise ValueError('strings="enum" does not go with where: take "categorical"')
 
 
-def _narrowed(values: pl.Expr, dtype: Any, wanted: pa.DataType) -> pl.Expr:
+def _narrowed(values: pl.Expr, dtype: Any, wanted: Any) -> pl.Expr:
     """The values without the fields that `wanted` does not have."""
     if isinstance(dtype, pl.List):
-        return values.list.eval(_narrowed(pl.element(), dtype.inner, wanted.value_type))
-    if isinstance(dtype, pl.Struct) and len(wanted):
-        fields = {field.name: field.dtype for field in dtype.fields}
+        return values.list.eval(_narrowed(pl.element(), dtype.inner, wanted.inner))
+    if isinstance(dtype, pl.Struct) and wanted.fields:
+        fields = {each.name: each.dtype for each in dtype.fields}
         made = pl.struct(
-            _narrowed(values.struct.field(each.name), fields[each.name], each.type).alias(each.name)
-            for each in wanted
+            _narrowed(values.struct.field(each.name), fields[each.name], each.dtype).alias(
+                each.name
+            )
+            for each in wanted.fields
         )
         return pl.when(values.is_not_null()).then(made)
     return values
