@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import io
 import random
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -134,6 +137,58 @@ def test_a_server_that_goes_silent(server: RangeServer) -> None:
     server.faults.extend(["slow", "slow"])
     with pytest.raises(SourceError, match=r"no bytes came in time|connection failed"):
         source.read([(0, 10)])
+
+
+INTERRUPTED = """
+import os, signal, sys, threading, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell may have set to ignore
+sys.path.insert(0, {tests!r})
+import polars  # handles signals, too: before that was set, its handler would be lost
+import pqlab
+from range_server import Network, RangeServer
+from streams import parquet, table_of
+few = pqlab.IOPolicy(footer_guess_bytes=1_000)
+with RangeServer({{"a.parquet": parquet(table_of(2_000), 100)}}) as server:
+    url = server.url("a.parquet")
+    file, files = pqlab.open(url, io=few), pqlab.open([url, url], io=few)
+    files.info
+    begin = {begin}
+    server.network = Network(latency_s=60)
+    def interrupt():
+        time.sleep(0.3)
+        global sent
+        sent = time.perf_counter()
+        os.kill(os.getpid(), signal.SIGINT)
+    threading.Thread(target=interrupt).start()
+    try:
+        begin()
+    except KeyboardInterrupt:
+        print(time.perf_counter() - sent)
+        sys.stdout.flush()
+        os._exit(0)
+    os._exit(1)
+"""
+
+
+@pytest.mark.parametrize(
+    "begin",
+    [
+        "lambda: pqlab.open(url, cache=None)",
+        "file.read",
+        "lambda: file.head(3)",
+        "lambda: list(file.iter_row_groups())",
+        "lambda: file.pages(headers=True)",
+        "files.read",
+        "lambda: list(files.iter_row_groups())",
+    ],
+)
+def test_an_interrupt_ends_the_wait_for_a_silent_server(begin: str) -> None:
+    program = INTERRUPTED.format(tests=str(Path(__file__).parent), begin=begin)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=20, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) < 1  # about 0.05 on a machine that has time
 
 
 def test_nobody_listens() -> None:

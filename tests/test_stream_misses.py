@@ -112,15 +112,18 @@ def test_windows_grow_until_latency_is_hidden() -> None:
 
 INTERRUPTED = """
 import os, signal, sys, threading, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell may have set to ignore
 sys.path.insert(0, {tests!r})
+import polars  # handles signals, too: before that was set, its handler would be lost
 import pqlab
 from streams import Slow, parquet, table_of
-signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell may have set to ignore
 data = parquet(table_of(2000), 100)
 slow = Slow(data)
-file = pqlab.open(slow)
+slows = [Slow(data), Slow(data)]
+file, files = pqlab.open(slow), pqlab.open(slows)
+files.info
 begin = {begin}
-with slow.hold():
+with slow.hold(), slows[0].hold(), slows[1].hold():
     def interrupt():
         time.sleep(0.3)
         global sent
@@ -143,6 +146,9 @@ os._exit(1)
         "lambda: list(file.iter_row_groups())",
         "lambda: list(file.iter_batches(7, prefetch=0))",
         "lambda: file.submit().result()",
+        "files.read",
+        "lambda: list(files.iter_row_groups())",
+        "lambda: files.submit().result()",
     ],
 )
 def test_an_interrupt_ends_a_wait_at_once(begin: str) -> None:

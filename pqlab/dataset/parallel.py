@@ -7,6 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from typing import TypeVar
 
+from pqlab.io.waiting import results_of
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -18,10 +20,9 @@ def each(
 
     A trace that is recorded into here is recorded into there, too.
     """
-    with ThreadPoolExecutor(concurrency) as pool:
-        futures = [pool.submit(copy_context().run, function, item) for item in items]
-        try:
-            return [future.result() for future in futures]
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    pool = ThreadPoolExecutor(concurrency, thread_name_prefix="pqlab-files")
+    try:
+        return results_of([pool.submit(copy_context().run, function, item) for item in items])
+    finally:
+        # After an error or an interrupt nobody waits for what is under way.
+        pool.shutdown(wait=False, cancel_futures=True)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Sequence
-from concurrent import futures
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from typing import TYPE_CHECKING
+
+from pqlab.io.waiting import result_of, wait_for
 
 if TYPE_CHECKING:
     import polars as pl
@@ -39,12 +39,11 @@ class FileRead:
 
     def wait(self) -> None:
         """Wait for it, whatever comes of it; a signal's exception ends that."""
-        futures.wait([self._future])
+        wait_for(self._future)
 
     def wait_until(self, until: float) -> bool:
         """Wait, at most until that time of `time.monotonic`; whether it is done."""
-        futures.wait([self._future], max(until - time.monotonic(), 0))
-        return self.done
+        return wait_for(self._future, until)
 
     def cancel(self) -> None:
         """Take up nothing more of it."""
@@ -65,7 +64,7 @@ class FileRead:
 
     def result(self) -> pl.DataFrame:
         """Wait, and have the frame. Raises what ended it early."""
-        return self._future.result()
+        return result_of(self._future)
 
     def _read(self) -> pl.DataFrame:
         job = None if self._cancelled else self._begin()

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
+from pqlab.io.waiting import result_of
+
 _THREADS = 128
 Result = TypeVar("Result")
 
@@ -59,6 +61,16 @@ class Crew:
                 future.set_exception(error)
             else:
                 future.set_result(result)
+
+
+def aside(task: Callable[[], Result]) -> Result:
+    """The task's result; in the main thread, which signals come to, an interrupt ends the wait.
+
+    What another thread does for it then ends by itself.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return task()
+    return result_of(_shared().submit(task))
 
 
 def _shared() -> ThreadPoolExecutor:

@@ -16,6 +16,7 @@ import numpy as np
 from pqlab.errors import SourceError
 from pqlab.io.crew import Crew
 from pqlab.io.source import Bytes, Source, Transfer, padded_empty
+from pqlab.io.waiting import result_of
 from pqlab.plan.coalesce import coalesce
 from pqlab.plan.plan import Plan
 from pqlab.plan.policy import IOPolicy
@@ -195,7 +196,7 @@ class _Piece:
     def take(self) -> list[_Request]:
         """Wait for the bytes. The requests, for the first who asks."""
         requests, self._requests = self._requests, []
-        return [one.result() if isinstance(one, Future) else one for one in requests]
+        return [result_of(one) if isinstance(one, Future) else one for one in requests]
 
     def release(self) -> int:
         """Note that a part has used them; the bytes that nobody needs any more."""

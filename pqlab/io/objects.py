@@ -21,6 +21,7 @@ import numpy as np
 from pqlab.errors import SourceChangedError, SourceError
 from pqlab.io import failures
 from pqlab.io.cache import Cache
+from pqlab.io.crew import aside
 from pqlab.io.failures import Failure, Kind
 from pqlab.io.kept_ranges import KeptRanges, kept_ranges
 from pqlab.io.source import (
@@ -205,7 +206,7 @@ class ObjectSource(Source):
             buffer = padded_empty(stop - start)
             return buffer
 
-        transfer = self._attempts(lambda _: wanted, buffer_of, resume=False)
+        transfer = aside(lambda: self._attempts(lambda _: wanted, buffer_of, resume=False))
         return transfer if isinstance(transfer, Failure) else (buffer, transfer)
 
     def _end(self, num_bytes: int) -> tuple[Bytes, Transfer]:
@@ -233,7 +234,11 @@ class ObjectSource(Source):
 
         # A server that says how it tells states of the file apart may go on where it broke off.
         resume = self._known is not None and self._known.match is not None
-        transfer = self._attempts(lambda done: (start + done, end), buffer_of, resume=resume)
+
+        def ask() -> Transfer | Failure:
+            return self._attempts(lambda done: (start + done, end), buffer_of, resume=resume)
+
+        transfer = aside(ask)
         if isinstance(transfer, Failure):
             raise self._error(transfer, start)
         return transfer

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from pqlab.errors import SourceError
 from pqlab.io import failures, urls
+from pqlab.io.crew import aside
 
 _MAGIC = re.compile(r"[*?[]")
 
@@ -61,7 +62,9 @@ def _in_store(text: str, storage_options: Mapping[str, Any] | None) -> Iterator[
     failure = None
     objects: list[Any] = []
     try:
-        objects = [item for batch in obstore.list(store, prefix=prefix or None) for item in batch]
+        objects = aside(
+            lambda: [item for batch in obstore.list(store, prefix=prefix or None) for item in batch]
+        )
     except Exception as error:  # noqa: BLE001  # obstore raises builtins, too
         failure = failures.classify(error)
     if failure is not None:

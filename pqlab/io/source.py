@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from pqlab.errors import SourceError
 from pqlab.io.cache import Cache
+from pqlab.io.waiting import results_of
 from pqlab.native import _native
 from pqlab.plan.policy import IOPolicy
 
@@ -171,10 +172,10 @@ def each(workers: int, function: Callable[[Item], Result], items: Sequence[Item]
         return [function(item) for item in items]
     pool = ThreadPoolExecutor(workers, thread_name_prefix="pqlab-fetch")
     try:
-        return [done.result() for done in [pool.submit(function, item) for item in items]]
+        return results_of([pool.submit(function, item) for item in items])
     finally:
-        # After an error or an interrupt what has not begun is dropped, the rest ends.
-        pool.shutdown(cancel_futures=True)
+        # After an error or an interrupt what has not begun is dropped, the rest ends by itself.
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def open_source(

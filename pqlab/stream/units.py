@@ -6,7 +6,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent import futures
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
@@ -17,6 +16,7 @@ from pqlab.errors import PqlabError
 from pqlab.gpu.reading import DeviceReading
 from pqlab.io.fetch import fetch
 from pqlab.io.pages import learn_pages
+from pqlab.io.waiting import result_of, wait_for
 from pqlab.native._native import Decoded
 from pqlab.plan.build import build, part as cut_plan, whole_row_groups
 from pqlab.plan.plan import Plan
@@ -68,14 +68,14 @@ class Unit:
     def wait(self) -> None:
         """Wait for it, whatever comes of it; a signal's exception ends that."""
         if self._future is not None:
-            self._future.exception()
+            wait_for(self._future)
         while self._reading is not None and not self._reading.job.wait(1 << 62):
             pass
 
     def wait_until(self, until: float) -> bool:
         """Wait, at most until that time of `time.monotonic`; whether it is done."""
         if self._future is not None:
-            futures.wait([self._future], max(until - time.monotonic(), 0))
+            wait_for(self._future, until)
         if self._reading is not None:
             self._reading.job.wait(max(int((until - time.monotonic()) * 1e9), 0))
         return self.done
@@ -101,7 +101,7 @@ class Unit:
     def result(self) -> Decoded:
         """Wait, and take the columns, once. Raises what ended it early."""
         if self._future is not None:
-            self._future.result()
+            result_of(self._future)
         assert self._reading is not None
         return self._reading.result()
 
