@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, Unpack, overload
@@ -270,6 +270,18 @@ class ParquetFile:
         from pqlab.check import check
 
         return check(self, quick=quick)
+
+    def findings(self, *, filters: Iterable[str] | None = None, read: bool = True) -> pl.DataFrame:
+        """What the file costs beyond need: a row per finding, each with its number.
+
+        Facts, not verdicts: `evidence` beyond `limit`, in `unit`, what it costs, and the writer's
+        `setting` that would change it. `filters`: paths of the columns that rows are filtered by,
+        or looked up; None: dates and times, and text that is not in dictionaries. `read`: one row
+        group is read, too, for what codecs take here and for text that is dates or numbers.
+        """
+        from pqlab.findings import file_findings
+
+        return file_findings(self, filters=filters, read=read)
 
     def diff(self, other: ParquetFile, *, values: bool = False, max_rows: int = 10) -> pl.DataFrame:
         """What another file has differently: a row per difference, none if there is none.

@@ -22,6 +22,7 @@ import pqlab
 from pqlab.footer.bulk import Footers
 
 ROWS = 100
+OF_FILE = ("error", "file_size_bytes", "footer_bytes", "row_group_num_rows")
 
 
 def table(seed: int, **more: pa.Array) -> pa.Table:
@@ -96,11 +97,16 @@ def test_it_is_what_pyarrow_says(folder: Path) -> None:
     ).rows()  # fmt: skip
     assert [(*row[:8], set(row[8])) for row in rows] == expected
     assert len(rows) == 5 * 3 * 3
+    sizes = found.select("file", "file_size_bytes", "footer_bytes").unique(maintain_order=True)
+    assert sizes.rows() == [
+        (str(path), path.stat().st_size, pq.read_metadata(path).serialized_size)
+        for path in sorted(folder.iterdir())
+    ]
 
 
 def test_bounds_are_those_of_the_files(folder: Path) -> None:
     dataset = pqlab.Dataset(folder)
-    catalogue = dataset.catalogue().drop("error", "row_group_num_rows")
+    catalogue = dataset.catalogue().drop(OF_FILE)
     assert_frame_equal(catalogue, of_files(dataset))
 
 
@@ -109,7 +115,7 @@ def test_files_of_other_schemas_and_writers_lie_beside_each_other(tmp_path: Path
         more = {"price": pa.array([1.5] * ROWS)} if number % 2 else {}
         pq.write_table(table(number, **more), tmp_path / f"{number:03}.parquet")
     dataset = pqlab.Dataset(tmp_path)
-    catalogue = dataset.catalogue().drop("error", "row_group_num_rows")
+    catalogue = dataset.catalogue().drop(OF_FILE)
     assert_frame_equal(catalogue, of_files(dataset))
     schemas = dataset.schemas()
     drift = schemas.filter("is_drift")
@@ -130,7 +136,7 @@ def test_public_files_are_as_when_they_are_opened_alone(corpus: Path) -> None:
         else:
             frames.append(frame.select(pl.lit(name).alias("file"), pl.all()))
     assert errors == expected
-    whole = catalogue.filter(pl.col("row_group").is_not_null()).drop("error", "row_group_num_rows")
+    whole = catalogue.filter(pl.col("row_group").is_not_null()).drop(OF_FILE)
     assert_frame_equal(whole, pl.concat(frames))
 
 
@@ -252,7 +258,8 @@ def test_a_remote_file_is_asked_for_once(folder: Path) -> None:
         dataset = pqlab.Dataset([server.url(name) for name in (*files, "gone.parquet")])
         catalogue = dataset.catalogue()
         assert len(server.log) <= 5
-    assert catalogue.filter(pl.col("error").is_null()).height == 18
+    good = catalogue.filter(pl.col("error").is_null())
+    assert good["file_size_bytes"].to_list() == [len(data)] * 18
     assert catalogue["error"].drop_nulls().len() == 2
 
 

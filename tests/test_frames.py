@@ -76,6 +76,7 @@ def test_frames_have_the_documented_columns(data: bytes, metadata: FileMetaData)
         "key_value_metadata": key_values(metadata),
         "layout": layout_frame(metadata, len(data)),
         "check": pqlab.open(rewritten(data, lambda footer: setattr(footer, "num_rows", 7))).check(),
+        "findings": pqlab.open(data).findings(),
         "diff": pqlab.open(data).diff(pqlab.open(written(TABLE, compression="none"))),
         "explain": pqlab.open(data).select(where=pl.len() > 0).explain().frame,
     }

@@ -40,6 +40,14 @@ ELSEWHERE = {
     # An estimate of a file's pages; the emulated device's memory; bounds on hostile files.
     ("plan/build.py", "_GUESSED_PAGE_BYTES"),
     ("gpu/emulator/device.py", "memory_bytes"),
+    # Limits of findings.
+    ("findings/rules.py", "_TINY_FILE_BYTES"),
+    ("findings/rules.py", "_TINY_ROW_GROUP_BYTES"),
+    ("findings/rules.py", "_LARGE_ROW_GROUP_BYTES"),
+    ("findings/rules.py", "_SMALL_PAGE_BYTES"),
+    ("findings/rules.py", "_LARGE_PAGE_BYTES"),
+    ("findings/rules.py", "_LARGE_DICTIONARY_BYTES"),
+    ("findings/rules.py", "_LEAST_FOOTER_BYTES"),
     # What the inspector reads only when it is asked twice.
     ("inspector/chunk.py", "_ASKS_ABOVE_BYTES"),
     ("limits.py", "footer_bytes"),

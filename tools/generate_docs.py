@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import check_page
+import findings_page
 import format_coverage
 import frames_page
 
@@ -13,6 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGES = {
     "FORMAT_COVERAGE.md": format_coverage.page,
     "docs/check.md": check_page.page,
+    "docs/findings.md": findings_page.page,
     "docs/frames.md": frames_page.page,
 }
 

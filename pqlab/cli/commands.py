@@ -52,6 +52,10 @@ _SHOWN = {
         *("file", "rule", "row_group", "column", "page", "offset", "message", "stated", "found"),
         "section",
     ),
+    "findings": (
+        *("file", "finding", "column", "num_chunks", "evidence", "limit", "unit", "cost_bytes"),
+        *("cost_ns", "setting"),
+    ),
     "diff": (
         *("part", "file", "row_group", "column", "row", "property", "left", "right", "change"),
         "ratio",
@@ -130,6 +134,11 @@ def check(options: argparse.Namespace) -> int:
         found = Dataset(options.source).check(quick=options.quick)
     _show(options, found)
     return int(not found["is_note"].all())
+
+
+def findings(options: argparse.Namespace) -> None:
+    """What files cost beyond need, each with its number and what would change it."""
+    _show(options, _open(options).findings(filters=options.filter))
 
 
 def diff(options: argparse.Namespace) -> int:

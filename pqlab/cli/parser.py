@@ -68,6 +68,9 @@ def make_parser() -> _Parser:
     check = add("check", commands.check, source, rows)
     about_quick = "by the footer and the page index alone; no page is read"
     check.add_argument("--quick", action="store_true", help=about_quick)
+    found = add("findings", commands.findings, source, rows)
+    about_filter = "a column that rows are filtered by, or looked up; may be given several times"
+    found.add_argument("--filter", action="append", metavar="COLUMN", help=about_filter)
     two = argparse.ArgumentParser(add_help=False)
     for side in ("left", "right"):
         two.add_argument(side, metavar=side.upper(), help="a file, a folder, a glob, or a URL")

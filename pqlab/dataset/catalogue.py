@@ -20,7 +20,7 @@ from pqlab.errors import PqlabError, SourceError, placed
 from pqlab.footer import frame_columns
 from pqlab.footer.bulk import Footers
 from pqlab.footer.metadata import parse_file_metadata
-from pqlab.footer.series import nullable
+from pqlab.footer.series import int64, nullable
 from pqlab.io import urls
 from pqlab.io.footer import read_footer
 from pqlab.io.local import is_settled, local_path
@@ -185,7 +185,8 @@ def _read(listed: _Listed, numbers: Sequence[int]) -> Catalogue:
     paths = {number: path for number in numbers if (path := listed.paths[number]) is not None}
     local = list(paths)
     footers = listed.parse(list(paths.values()))
-    found = _part(listed, footers, local, _local_states(dict(footers.files), local))
+    states = _local_states(dict(footers.files), local)
+    found = _part(listed, footers, local, states, footers.files["size"])
     is_read = pl.col("kind").is_not_null()
     done = replace(found, states=found.states.filter(is_read))
     rest = sorted({*numbers} - {*done.states["number"]})
@@ -193,19 +194,27 @@ def _read(listed: _Listed, numbers: Sequence[int]) -> Catalogue:
 
 
 def _part(
-    listed: _Listed, footers: Footers, numbers: Sequence[int], states: pl.DataFrame
+    listed: _Listed,
+    footers: Footers,
+    numbers: Sequence[int],
+    states: pl.DataFrame,
+    sizes: np.ndarray,
 ) -> Catalogue:
     """What native code has parsed: the rows of files that are ok, and the states of all."""
     file, series = footers.chunks()
+    of_file = {"file_size_bytes": sizes, "footer_bytes": footers.files["footer_bytes"]}
     of_part = np.asarray(numbers, np.uint32)
     is_ok = np.asarray(footers.files["ok"] != 0)
     kinds = nullable(footers.files["kind"].astype(np.uint32), is_ok).cast(pl.UInt32)
     is_bare = is_ok.copy()
     is_bare[file] = False
-    with_rows = _frame(listed, of_part[file], series)
+    frames = [
+        _frame(listed, of_part[rows], {**cells, **{n: int64(c[rows]) for n, c in of_file.items()}})
+        for rows, cells in ((file, series), (is_bare, _nothing(int(is_bare.sum()))))
+    ]
     return Catalogue(
         listed.named(states).with_columns(kinds.alias("kind")),
-        pl.concat([with_rows, _bare(listed, of_part[is_bare].tolist(), None)]),
+        pl.concat(frames),
         drift.leaf_kinds(footers.kinds),
     )
 
@@ -214,31 +223,31 @@ def _read_sources(listed: _Listed, numbers: Sequence[int]) -> list[Catalogue]:
     """Files that are no local ones, or with which something is wrong."""
     dataset = listed.dataset
 
-    def fetch(number: int) -> tuple[Identity | None, Bytes] | str:
+    def fetch(number: int) -> tuple[Identity | None, int, Bytes] | str:
         try:
             source = dataset.source(number)
             footer, _ = read_footer(source, dataset.limits)
         except PqlabError as error:
             return _text(error)
-        return source.identity, footer
+        return source.identity, source.size, footer
 
     found = each(dataset.io.concurrency, fetch, numbers)
     fetched = [(n, *of) for n, of in zip(numbers, found, strict=True) if not isinstance(of, str)]
     wrong = {n: of for n, of in zip(numbers, found, strict=True) if isinstance(of, str)}
-    footers = listed.parse([footer for _, _, footer in fetched])
-    for ok, (number, _, footer) in zip(footers.files["ok"].tolist(), fetched, strict=True):
+    footers = listed.parse([footer for *_, footer in fetched])
+    for ok, (number, *_, footer) in zip(footers.files["ok"].tolist(), fetched, strict=True):
         if not ok:
             wrong[number] = _why(dataset, number, footer)
-    states = [_state(number, identity) for number, identity, _ in fetched]
+    states = [_state(number, identity) for number, identity, *_ in fetched]
+    sizes = np.array([size for *_, size, _ in fetched], np.int64)
     nothing = _state(0, None).clear()
-    parts = [
-        _part(listed, footers, [number for number, *_ in fetched], pl.concat([nothing, *states]))
-    ]
-    unread = [_state(number, None) for number in numbers if number not in {n for n, *_ in fetched}]
+    numbers_fetched = [number for number, *_ in fetched]
+    parts = [_part(listed, footers, numbers_fetched, pl.concat([nothing, *states]), sizes)]
+    unread = [_state(number, None) for number in numbers if number not in numbers_fetched]
     no_kind = pl.lit(None, pl.UInt32).alias("kind")
     bad = Catalogue(
         listed.named(pl.concat([nothing, *unread])).with_columns(no_kind),
-        pl.concat([_bare(listed, [], None), *(_bare(listed, [n], of) for n, of in wrong.items())]),
+        _bad(listed, list(wrong), list(wrong.values())),
         parts[0].leaves.clear(),
     )
     return [*parts, bad]
@@ -257,17 +266,18 @@ def _text(error: PqlabError) -> str:
     return f"{type(error).__name__}: {error.message}"
 
 
-def _bare(listed: _Listed, numbers: Sequence[int], error: str | None) -> pl.DataFrame:
-    """A row for each of the files, which have no chunks to show."""
-    nothing = [None] * len(numbers)
-    series = {
-        column.name: pl.Series(nothing, dtype=column.dtype) for column in frame_columns.CATALOGUE
+def _nothing(count: int) -> dict[str, pl.Series]:
+    """Rows of nulls."""
+    return {
+        column.name: pl.Series([None] * count, dtype=column.dtype)
+        for column in frame_columns.CATALOGUE
     }
-    return _frame(
-        listed,
-        np.asarray(numbers, np.uint32),
-        {**series, "error": pl.Series([error] * len(numbers), dtype=pl.String)},
-    )
+
+
+def _bad(listed: _Listed, numbers: Sequence[int], errors: Sequence[str]) -> pl.DataFrame:
+    """A row for each of the files that could not be read."""
+    series = {**_nothing(len(numbers)), "error": pl.Series(errors, dtype=pl.String)}
+    return _frame(listed, np.asarray(numbers, np.uint32), series)
 
 
 def _frame(listed: _Listed, number: np.ndarray, series: dict[str, pl.Series]) -> pl.DataFrame:

@@ -254,6 +254,18 @@ class Dataset:
 
         return check_files(self, quick=quick)
 
+    def findings(self, *, filters: Iterable[str] | None = None) -> pl.DataFrame:
+        """What the files cost beyond need, by their catalogue; as of `ParquetFile.findings`.
+
+        Bounds are held against each other over all files. Nothing but footers is read: what codecs
+        take, and text that is dates, is found file by file.
+        """
+        from pqlab.dataset.kept_catalogue import catalogue
+        from pqlab.findings import Facts, findings
+
+        now = catalogue(self)
+        return findings(Facts.of_many(now.frame, now.states, now.leaves, filters))
+
     def diff(self, other: Dataset, *, values: bool = False, max_rows: int = 10) -> pl.DataFrame:
         """What another dataset has differently, as `ParquetFile.diff`.
 

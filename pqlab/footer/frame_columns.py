@@ -144,6 +144,8 @@ COLUMN_CHUNKS: tuple[FrameColumn, ...] = (
 CATALOGUE: tuple[FrameColumn, ...] = (
     _text("file", "The file; one that has no column chunks is one row."),
     _text("error", "What is wrong with a file that could not be read; null: nothing."),
+    _bytes("file_size_bytes", "Size of the file; null: it could not be read."),
+    _bytes("footer_bytes", "Size of its footer, without what stands behind it."),
     _count("row_group_num_rows", "rows", "Rows of the row group."),
     *COLUMN_CHUNKS,
 )
@@ -264,6 +266,21 @@ CHECK: tuple[FrameColumn, ...] = (
     _text("section", "Where the specification says so."),
 )
 
+FINDINGS: tuple[FrameColumn, ...] = (
+    _text("finding", "What was found: the names of the table in findings.md."),
+    _text("file", "The file; null: of all files of a dataset together."),
+    _ordinal("row_group", "The row group that was read to measure it; null: nothing was."),
+    _text("column", "The leaf's dotted path; null: of no column."),
+    _count("num_chunks", "chunks", "Column chunks that it is of; null: not of chunks."),
+    FrameColumn("evidence", pl.Float64(), "`unit`", "The number that was found."),
+    _text("unit", "The unit of `evidence` and `limit`."),
+    FrameColumn("limit", pl.Float64(), "`unit`", "The number that `evidence` is beyond."),
+    _bytes("cost_bytes", "What it costs in bytes, or makes a reader fetch; null: not bytes."),
+    _count("cost_ns", "ns", "What it costs in time, as a read here took; null: not measured."),
+    _text("says", "What the number is."),
+    _text("setting", "What of a writer would change it, as pyarrow calls it."),
+)
+
 DIFF: tuple[FrameColumn, ...] = (
     _text(
         "part",
@@ -318,6 +335,7 @@ FRAMES: dict[str, tuple[FrameColumn, ...]] = {
     "key_value_metadata": KEY_VALUES,
     "layout": LAYOUT,
     "check": CHECK,
+    "findings": FINDINGS,
     "diff": DIFF,
     "explain": EXPLAIN,
 }
