@@ -11,7 +11,7 @@
 PYTHON := .venv/bin/python
 BUILT_FROM := pyproject.toml CMakeLists.txt $(wildcard pqlab/native/*.cuh pqlab/native/cpu/*.* pqlab/native/cpu/simd/*)
 CXX_FILES := $(wildcard pqlab/native/*.cuh pqlab/native/cpu/*.* pqlab/native/cpu/simd/* pqlab/gpu/*.cuh \
-	pqlab/gpu/emulator/*.[ch]pp tests/kernels/*)
+	pqlab/gpu/emulator/*.[ch]pp tests/kernels/* tests/fuzz/*.[ch]pp)
 
 lab: .venv/.lab
 	@$(PYTHON) tools/lab.py
@@ -35,6 +35,10 @@ pythons:
 
 sanitize: .venv/.test
 	@tools/sanitize $(PYTEST)
+
+FUZZ_SECONDS ?= 600
+fuzz: .venv/.test
+	@tools/fuzz $(FUZZ_SECONDS) $(FUZZ_TARGETS)
 
 # `make -k lint` goes on after the first that fails.
 lint: style types imports cxx-style

@@ -114,7 +114,8 @@ class FileSelection:
         "ns", or "us" for timestamps that nanoseconds do not reach. `invalid_utf8`: "error", or
         "binary" to have text as bytes, unchecked. `strings`: "string"; or "categorical", or "enum"
         of the distinct values that are read, sorted. `trace` records what requests and pages cost.
-        `memory_limit`: bytes; what surely decodes to more is a `LimitError` before it is read.
+        `memory_limit`: bytes; what decodes to more is a `LimitError`, before it is read where the
+        footer tells, else before memory is taken for it.
         `progress` shows a bar.
 
         Raises `CorruptError`, `UnsupportedError`, `EncryptedError`, `LimitError` or `SourceError`,
@@ -136,8 +137,8 @@ class FileSelection:
         if progress:
             return self.submit(**options).result(progress=True)
         self._check_names()
-        parts = self._decode(Decode(**options), for_polars=True)
-        return joined(_assembled(parts, to_frame))
+        parts = self._decode(Decode(**options), for_polars=True, memory_limit=memory_limit)
+        return joined(_assembled(self._within(memory_limit, parts), to_frame))
 
     def to_arrow(self, **options: Unpack[DecodeOptions]) -> pa.Table:
         """Read into a pyarrow table; arguments and errors as of `read`."""
@@ -277,7 +278,9 @@ class FileSelection:
         shape = f"{text.plural(len(self.narrowed.leaves), 'column')}, {text.plural(rows, 'row')}"
         return f"<{self.code}: {shape}{of_pages}>"
 
-    def _decode(self, options: Decode, *, for_polars: bool = False) -> Iterator[_Part]:
+    def _decode(
+        self, options: Decode, *, for_polars: bool = False, memory_limit: int | None = None
+    ) -> Iterator[_Part]:
         from pqlab.cpu.engine import Team
         from pqlab.stream.units import file_parts
 
@@ -297,6 +300,7 @@ class FileSelection:
                 options,
                 device=options.device,
                 for_polars=for_polars,
+                memory_limit=memory_limit,
             )
             if opened.is_local:
                 for decoded in opened.in_order(split(plan, file.io)):
@@ -335,11 +339,33 @@ class FileSelection:
     def _check_memory(self, limit: int) -> None:
         least = self.plan().memory_low_bytes
         if least > limit:
-            raise LimitError(
-                f"what is read decodes to {least:,} bytes or more, above memory_limit = {limit:,}",
-                hint="Read it in parts, by iter_row_groups() or iter_batches()",
-                file=self.file.name,
-            )
+            raise self._above(limit, f"what is read decodes to {least:,} bytes or more")
+
+    def _within(self, limit: int | None, parts: Iterator[_Part]) -> Iterator[_Part]:
+        """The parts; `LimitError` where one of them, or all so far, take more than `limit`."""
+        held = 0
+        while limit is not None:
+            try:
+                part = next(parts, None)
+            except LimitError as error:
+                if not any(f"{name} = " in error.message for name in ("read_bytes", "page_bytes")):
+                    raise
+                what = "a page, or all that is read of a part, decodes to more bytes"
+                raise self._above(limit, what).at(**error.place) from error
+            if part is None:
+                return
+            held += sum(decoded.nbytes for decoded in part.decoded)
+            if held > limit:
+                raise self._above(limit, f"what was read so far takes {held:,} bytes")
+            yield part
+        yield from parts
+
+    def _above(self, limit: int, what: str) -> LimitError:
+        return LimitError(
+            f"{what}, above memory_limit = {limit:,}",
+            hint="Read it in parts, by iter_row_groups() or iter_batches()",
+            file=self.file.name,
+        )
 
     def _check_names(self) -> None:
         """Raise `SelectionError` if two root columns of one name are to go into a frame."""

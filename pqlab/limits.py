@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pqlab.errors import LimitError
 
@@ -26,6 +26,11 @@ class Limits:
     page_bytes: int = 2 * GIB - 1  # uncompressed, one page
     index_bytes: int = 2 * GIB - 1  # one chunk's column index or offset index
     read_bytes: int = 64 * GIB  # decoded size of one read, as the plan estimates it
+
+    def within(self, memory_limit: int) -> Limits:
+        """The same for a read that may take so many bytes."""
+        read_bytes = min(self.read_bytes, memory_limit)
+        return replace(self, read_bytes=read_bytes, page_bytes=min(self.page_bytes, memory_limit))
 
     def check(self, name: str, value: int, what: str, **place: int | str | None) -> None:
         """Raise `LimitError` if `value` is above the limit `name`; `what` says what needs it."""

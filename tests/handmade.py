@@ -60,6 +60,7 @@ class Page:
     crc: int | None = None
     has_crc: bool = True
     v2: dict[str, Any] | None = None  # fields of DataPageHeaderV2
+    statistics: Any = None  # of a v1 page
 
     def written(self) -> bytes:
         p = raw.idl()
@@ -95,6 +96,7 @@ class Page:
                 encoding=self.encoding,
                 definition_level_encoding=self.level_encoding,
                 repetition_level_encoding=self.repetition_encoding,
+                statistics=self.statistics,
             )
         return thrift(header) + self.body
 

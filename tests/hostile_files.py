@@ -9,6 +9,7 @@ import resource
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 from sanitizers import SANITIZED
 
@@ -16,6 +17,9 @@ import pqlab
 
 MAX_SECONDS = 5
 MAX_BYTES = 1 << 30
+SMALL = pqlab.Limits(
+    schema_elements=1000, column_chunks=1000, pages=1000, page_bytes=1 << 22, read_bytes=1 << 24
+)
 
 
 def ways(file: pqlab.ParquetFile) -> Iterator[Callable[[], object]]:
@@ -33,6 +37,14 @@ def ways(file: pqlab.ParquetFile) -> Iterator[Callable[[], object]]:
         yield lambda leaf=leaf: str(file.read(leaf))  # type: ignore[misc]
         for row_group in range(file.info.num_row_groups):
             yield lambda g=row_group, leaf=leaf: str(file.dictionary(g, leaf))  # type: ignore[misc]
+
+
+def look_at(data: bytes) -> None:
+    """All of it, at bytes; raises what is no error of pqlab's own."""
+    with suppress(pqlab.PqlabError), pqlab.open(data, cache=None, limits=SMALL) as file:
+        for way in ways(file):
+            with suppress(pqlab.PqlabError):
+                way()
 
 
 def try_(path: str, way: Callable[[], object]) -> None:

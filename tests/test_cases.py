@@ -191,23 +191,9 @@ def test_case_18_no_parquet(run: Run, save: Save, data: bytes, words: tuple[str,
 
 def test_case_19_page_headers_of_megabytes(run: Run, save: Save) -> None:
     value = "x" * (8 << 20)
-    column = Column("BYTE_ARRAY", [Page(prefixed(b"y"), 1)], element={"converted_type": 0})
-    header = raw.idl().PageHeader(
-        type=0,
-        uncompressed_page_size=5,
-        compressed_page_size=5,
-        data_page_header=raw.idl().DataPageHeader(
-            num_values=1,
-            encoding=0,
-            definition_level_encoding=3,
-            repetition_level_encoding=3,
-            statistics=raw.idl().Statistics(max_value=value.encode(), min_value=b"y"),
-        ),
-    )
-    page = LargeHeader(column.pages[0].body, 1)
-    page.header = header
-    column.pages = [page]
-    path = save(file_of(column))
+    statistics = raw.idl().Statistics(max_value=value.encode(), min_value=b"y")
+    page = Page(prefixed(b"y"), 1, statistics=statistics)
+    path = save(file_of(Column("BYTE_ARRAY", [page], element={"converted_type": 0})))
     (row,) = run("pages", path, "--json", "--headers").rows()
     assert row["header_bytes"] > len(value)
     assert row["max_text"].startswith("xxx")
@@ -215,15 +201,6 @@ def test_case_19_page_headers_of_megabytes(run: Run, save: Save) -> None:
     assert max(map(len, run("pages", path, "--headers").out.splitlines())) < 1000
     with pqlab.open(path) as file:
         assert file.read()["c"].to_list() == ["y"]
-
-
-class LargeHeader(Page):
-    header: Any
-
-    def written(self) -> bytes:
-        from handmade import thrift
-
-        return thrift(self.header) + self.body
 
 
 def test_case_20_unknown_encodings_and_codecs(run: Run, save: Save) -> None:

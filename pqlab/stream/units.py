@@ -293,15 +293,16 @@ def file_parts(
     *,
     device: Device | None,
     for_polars: bool,
+    memory_limit: int | None = None,
 ) -> FileParts:
-    """The file, with what was said of it when it was opened."""
+    """The file, with what was said of it when it was opened; `memory_limit`: of each part."""
     given: engine.Options = {
         "int96_unit": options.int96_unit,
         "invalid_utf8": options.invalid_utf8,
         "strings": options.strings,
         "for_polars": for_polars,
         "verify_checksums": file.verify_checksums,
-        "limits": file.limits,
+        "limits": file.limits if memory_limit is None else file.limits.within(memory_limit),
         "recorder": recording.add_native if recording is not None else None,
     }
     return FileParts(file, lanes, team, given, recording, device=device)

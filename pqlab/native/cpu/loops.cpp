@@ -79,11 +79,8 @@ void choose() {
   const char* wanted = std::getenv("PQLAB_CPU");
   const std::string name = wanted != nullptr && *wanted != 0 ? wanted : names.back();
   std::string known;
-  for (const std::string& each : names) {
-    if (each == name) chosen = loops_of(name);
-    known += (known.empty() ? "" : ", ") + each;
-  }
-  if (name != chosen->instruction_set) {
+  for (const std::string& each : names) known += (known.empty() ? "" : ", ") + each;
+  if (name == FORMS[0].loops.instruction_set || !choose_loops(name)) {
     throw Error(ErrorKind::Unsupported, "PQLAB_CPU is " + name + "; here it may be " + known);
   }
 }
@@ -91,6 +88,12 @@ void choose() {
 }  // namespace
 
 const Loops& loops() { return *chosen; }
+
+bool choose_loops(const std::string& instruction_set) {
+  const Loops* found = loops_of(instruction_set);
+  if (found != nullptr) chosen = found;
+  return found != nullptr;
+}
 
 const Loops* loops_of(const std::string& instruction_set) {
   for (const Form& form : FORMS) {

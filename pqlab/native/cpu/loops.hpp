@@ -105,6 +105,9 @@ struct Loops : ValueLoops, RunLoops, BlockLoops, SlotLoops {
 // The table that was chosen.
 const Loops& loops();
 
+// Chooses the table of that name, before any other thread decodes. False: it is not here.
+bool choose_loops(const std::string& instruction_set);
+
 // The table of that name, if this processor runs it; else nullptr. Tests also know "serial": the
 // loops of leaf.cuh, as a GPU has them, for a group of one.
 const Loops* loops_of(const std::string& instruction_set);

@@ -124,8 +124,9 @@ class Pool {
   void grow(u32 workers) {
     try {
       for (; size_ < workers; ++size_) std::thread([this] { serve(); }).detach();
-    } catch (const std::system_error&) {
-      if (size_ == 0) throw;  // fewer threads than asked for serve everything, too
+    } catch (const std::system_error& error) {
+      if (size_ != 0) return;  // fewer threads than asked for serve everything, too
+      throw Error(ErrorKind::Limit, std::string("no thread could be started: ") + error.what());
     }
   }
 
