@@ -269,3 +269,25 @@ def test_columns_of_one_name_are_told_apart() -> None:
     assert table.column_names == ["x", "x"]
     with pqlab.open(data) as file, pytest.raises(pqlab.SelectionError, match="two columns 'x'"):
         file.read()
+
+
+@pytest.mark.parametrize("dictionary", [False, True])
+def test_a_page_that_fails_is_the_one_that_is_named(*, dictionary: bool) -> None:
+    """Whichever it is, the pages behind it wait for it, and end."""
+    rows = 2_000
+    table = pa.table({"l": pa.array([[f"word {at % 50}", None] for at in range(rows)])})
+    sink = io.BytesIO()
+    pq.write_table(
+        table, sink, use_dictionary=dictionary, data_page_size=100, write_batch_size=40,
+        row_group_size=rows // 2, write_page_checksum=True,
+    )  # fmt: skip
+    data = sink.getvalue()
+    pages = pqlab.open(data).pages().filter(pl.col("total_bytes") > 0)
+    assert len(pages) >= 20
+    columns = ("row_group", "page", "offset", "total_bytes")
+    for row_group, page, offset, total_bytes in pages.select(columns).sample(12, seed=SEED).rows():
+        wrong = bytearray(data)
+        wrong[offset + total_bytes - 1] ^= 0xFF
+        with pytest.raises(pqlab.CorruptError, match="CRC-32 is 0x") as caught:
+            pqlab.open(bytes(wrong), verify_checksums=True).read(workers=2)
+        assert (caught.value.row_group, caught.value.page) == (row_group, page)

@@ -176,7 +176,7 @@ class DevicePages {
       if (cut == cuts.end() || cut->task != i) {
         kept.push_back({i, 0, ~0ull});
       } else {
-        for (const RowsInPage& range : cut->rows) kept.push_back({i, range.start, range.stop});
+        for (const PageRange& range : cut->rows) kept.push_back({i, range.start, range.stop});
         ++cut;
       }
     }

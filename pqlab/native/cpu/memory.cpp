@@ -135,10 +135,11 @@ class Pool {
     return start;
   }
 
-  void give_back(u8* start, u64 bytes) {
+  // `used`: else it is zero.
+  void give_back(u8* start, u64 bytes, bool used) {
     const std::lock_guard<std::mutex> lock(mutex_);
     use_.in_use_bytes -= bytes;
-    add(start, bytes, USED);
+    add(start, bytes, used ? USED : UNUSED);
     trim();
   }
 
@@ -294,8 +295,18 @@ Buffer::~Buffer() {
     std::free(data_);
   } else {
     ASAN_POISON_MEMORY_REGION(data_, block_bytes_);
-    Pool::instance().give_back(data_, block_bytes_);
+    Pool::instance().give_back(data_, block_bytes_, true);
   }
+}
+
+void Buffer::shrink(u64 size) {
+  size_ = size;
+  std::memset(data_ + size, 0, ALIGNMENT);
+  const u64 kept = round_up(size + ALIGNMENT, page_bytes());
+  if (kept >= block_bytes_) return;
+  ASAN_POISON_MEMORY_REGION(data_ + kept, block_bytes_ - kept);
+  Pool::instance().give_back(data_ + kept, block_bytes_ - kept, recycled_);
+  block_bytes_ = kept;
 }
 
 MemoryUse memory_use() { return Pool::instance().use(); }

@@ -46,6 +46,8 @@ class Buffer {
     }
     return data_;
   }
+  // Fewer bytes: what was never used goes back.
+  void shrink(u64 size);
   void zero(u64 size) { std::memset(reserve(size), 0, size); }
 
  private:

@@ -16,62 +16,51 @@ Error order_error(u64 entry, u32 repetition_level) {
 
 namespace {
 
-// The levels of a page's entries as planes of bits (SlotLoops), each made when it is asked for.
-class Planes {
- public:
-  Planes(const Nesting& nesting, const NestedPage& page)
-      : nesting_(nesting),
-        page_(page),
-        words_((page.count + 63) / 64),
-        reaching_(nesting.max_definition_level + 1),
-        repeating_(nesting.list_levels.size() + 1),
-        beginning_(nesting.list_levels.size()) {}
+u64* words_of(const Buffer& plane) { return reinterpret_cast<u64*>(plane.data()); }
 
-  u64 words() const { return words_; }
+u64* make(Buffer& plane, u64 words) {
+  plane = Buffer(words * sizeof(u64));
+  return words_of(plane);
+}
 
-  // Where the definition level is at least `level`.
-  const u64* reaching(u32 level) { return at_least(page_.d(), level, reaching_[level]); }
+}  // namespace
 
-  // Where the repetition level is at least `level`.
-  const u64* repeating(u32 level) { return at_least(page_.r(), level, repeating_[level]); }
+Planes::Planes(const Nesting& nesting, const NestedPage& page)
+    : nesting_(&nesting),
+      page_(&page),
+      words_((page.count + 63) / 64),
+      reaching_(nesting.max_definition_level + 1),
+      repeating_(nesting.list_levels.size() + 1),
+      beginning_(nesting.list_levels.size()) {}
 
-  // Where an entry begins a slot at `depth`.
-  const u64* beginning(u32 depth) {
-    const u64* reached = reaching(nesting_.list_levels[depth]);
-    if (depth == nesting_.max_repetition_level()) return reached;
-    Buffer& plane = beginning_[depth];
-    if (plane) return words_of(plane);
-    const u64* later = repeating(depth + 1);
-    u64* begins = make(plane);
-    for (u64 i = 0; i < words_; ++i) begins[i] = reached[i] & ~later[i];
-    return begins;
+const u64* Planes::reaching(u32 level) { return at_least(page_->d(), level, reaching_[level]); }
+
+const u64* Planes::repeating(u32 level) { return at_least(page_->r(), level, repeating_[level]); }
+
+const u64* Planes::beginning(u32 depth) {
+  const u64* reached = reaching(nesting_->list_levels[depth]);
+  if (depth == nesting_->max_repetition_level()) return reached;
+  Buffer& plane = beginning_[depth];
+  if (plane) return words_of(plane);
+  const u64* later = repeating(depth + 1);
+  u64* begins = make(plane, words_);
+  for (u64 i = 0; i < words_; ++i) begins[i] = reached[i] & ~later[i];
+  return begins;
+}
+
+const u64* Planes::at_least(const Level* levels, u32 level, Buffer& plane) const {
+  if (plane) return words_of(plane);
+  u64* bits = make(plane, words_);
+  if (level > 0) {
+    loops().reaching(levels, page_->count, level, bits);
+  } else if (words_ != 0) {
+    std::memset(bits, 0xff, words_ * sizeof(u64));
+    bits[words_ - 1] = low_bits(static_cast<u32>(page_->count - (words_ - 1) * 64));
   }
+  return bits;
+}
 
- private:
-  static u64* words_of(const Buffer& plane) { return reinterpret_cast<u64*>(plane.data()); }
-
-  u64* make(Buffer& plane) const {
-    plane = Buffer(words_ * sizeof(u64));
-    return words_of(plane);
-  }
-
-  const u64* at_least(const Level* levels, u32 level, Buffer& plane) const {
-    if (plane) return words_of(plane);
-    u64* bits = make(plane);
-    if (level > 0) {
-      loops().reaching(levels, page_.count, level, bits);
-    } else if (words_ != 0) {
-      std::memset(bits, 0xff, words_ * sizeof(u64));
-      bits[words_ - 1] = low_bits(static_cast<u32>(page_.count - (words_ - 1) * 64));
-    }
-    return bits;
-  }
-
-  const Nesting& nesting_;
-  const NestedPage& page_;
-  const u64 words_;
-  std::vector<Buffer> reaching_, repeating_, beginning_;
-};
+namespace {
 
 bool in_order(const Nesting& nesting, Planes& planes) {
   u64 bad = 0;
@@ -123,27 +112,6 @@ void fill_offsets(Planes& planes, const NestedPage& page, u32 depth, u8* out) {
                        reinterpret_cast<i64*>(out) + page.first_slots[depth - 1]);
 }
 
-void fill_values(ValueType type, const Buffer& bits, const NestedPage& page, u8* out) {
-  const u64 count = page.slots.back(), at = page.first_slots.back();
-  if (count == 0) return;
-  const bool all = page.num_values == count;
-  if (type.kind == Kind::BITS) {
-    Buffer spaced;
-    if (!all) {
-      spaced = Buffer((count + 63) / 64 * sizeof(u64), true);
-      loops().scatter(type, bits.data(), count, page.values.data(), spaced.data());
-    }
-    merge_bits(all ? page.values.data() : spaced.data(), 0, count, out, at);
-    return;
-  }
-  u8* to = out + at * type.stride();
-  if (all) {
-    std::memcpy(to, page.values.data(), count * type.stride());
-  } else {
-    loops().scatter(type, bits.data(), count, page.values.data(), to);
-  }
-}
-
 }  // namespace
 
 void check_first(const Nesting& nesting, const NestedPage& page, Level last_level) {
@@ -152,8 +120,7 @@ void check_first(const Nesting& nesting, const NestedPage& page, Level last_leve
   if (last_level < nesting.list_levels[r]) throw order_error(0, r);
 }
 
-void count_slots(const Nesting& nesting, NestedPage& page) {
-  Planes planes(nesting, page);
+void count_slots(const Nesting& nesting, Planes& planes, NestedPage& page) {
   if (page.repetition && !in_order(nesting, planes)) throw_first_out_of_order(nesting, page);
   const auto count = [&](const u64* bits) { return loops().count_bits(bits, planes.words()); };
   page.slots.clear();
@@ -165,17 +132,13 @@ void count_slots(const Nesting& nesting, NestedPage& page) {
   page.last_definition = page.count != 0 ? page.d()[page.count - 1] : 0;
 }
 
-void cut(const Nesting& nesting, ValueType type, const std::vector<RowsInPage>& rows,
-         NestedPage& page) {
-  const bool bits = type.kind == Kind::BITS;
-  const u64 stride = type.stride();
+std::vector<PageRange> cut(const Nesting& nesting, const std::vector<PageRange>& rows,
+                           NestedPage& page) {
   auto* r = reinterpret_cast<Level*>(page.repetition.data());
   auto* d = reinterpret_cast<Level*>(page.definition.data());
-  u8* values = page.values.data();
-  Buffer kept_bits;
-  if (bits) kept_bits = Buffer((page.num_values + 63) / 64 * sizeof(u64), true);
+  std::vector<PageRange> values;
   u64 entry = 0, value = 0, row = 0;  // the next; `row` is the one that `entry` lies in
-  u64 kept = 0, kept_values = 0;
+  u64 kept = 0;
   // Passes over the entries before row `stop`; the values among them are counted.
   const auto pass = [&](u64 stop) {
     for (; entry < page.count; ++entry) {
@@ -185,41 +148,32 @@ void cut(const Nesting& nesting, ValueType type, const std::vector<RowsInPage>& 
       value += d[entry] == nesting.max_definition_level ? 1 : 0;
     }
   };
-  for (const RowsInPage& range : rows) {
+  for (const PageRange& range : rows) {
     pass(range.start);
     const u64 first_entry = entry, first_value = value;
     pass(range.stop);
-    const u64 entries = entry - first_entry, found = value - first_value;
+    const u64 entries = entry - first_entry;
     if (r != nullptr) std::memmove(r + kept, r + first_entry, entries * sizeof(Level));
     std::memmove(d + kept, d + first_entry, entries * sizeof(Level));
-    if (bits) {
-      merge_bits(values, first_value, found, kept_bits.data(), kept_values);
-    } else if (stride != 0) {
-      std::memmove(values + kept_values * stride, values + first_value * stride, found * stride);
-    }
     kept += entries;
-    kept_values += found;
+    values.push_back({first_value, value});
   }
-  if (bits) page.values = std::move(kept_bits);
   page.count = kept;
-  count_slots(nesting, page);
+  return values;
 }
 
-void fill(const Nesting& nesting, ValueType type, const NestedPage& page, NestedOutput& output,
-          u8* values, u8* validity, std::atomic<i64>& null_count) {
-  Planes planes(nesting, page);
+void fill_levels(const Nesting& nesting, Planes& planes, const NestedPage& page,
+                 NestedOutput& output, u8* validity, std::atomic<i64>& null_count, Buffer& bits) {
   const u32 innermost = nesting.max_repetition_level();
   for (u32 depth = 1; depth <= innermost; ++depth) {
     fill_offsets(planes, page, depth, output.offsets[depth - 1].data());
   }
-  Buffer bits;
   for (u64 i = 0; i < nesting.groups.size(); ++i) {
     const OptionalGroup& group = nesting.groups[i];
     const u64 set = bits_of_slots(planes, page, group.depth, group.level, bits);
     put_validity(bits, set, page.slots[group.depth], output.groups[i].bits.data(),
                  page.first_slots[group.depth], output.groups[i].null_count);
   }
-  if (type.kind == Kind::NOTHING) return;
   const u64 count = page.slots[innermost];
   u64 set = count;
   if (page.num_values != count) {
@@ -228,7 +182,29 @@ void fill(const Nesting& nesting, ValueType type, const NestedPage& page, Nested
   if (validity != nullptr) {
     put_validity(bits, set, count, validity, page.first_slots[innermost], null_count);
   }
-  fill_values(type, bits, page, values);
+}
+
+void fill_values(ValueType type, const Buffer& bits, const NestedPage& page, const u8* values,
+                 u8* out) {
+  const u64 count = page.slots.back(), at = page.first_slots.back();
+  if (count == 0) return;
+  const bool all = page.num_values == count;
+  if (type.kind == Kind::BITS) {
+    Buffer spaced;
+    if (!all) {
+      spaced = Buffer((count + 63) / 64 * sizeof(u64), true);
+      loops().scatter(type, bits.data(), count, values, spaced.data());
+    }
+    merge_bits(all ? values : spaced.data(), 0, count, out, at);
+    return;
+  }
+  u8* to = out + at * type.stride();
+  if (values == to) return;
+  if (all) {
+    std::memcpy(to, values, count * type.stride());
+  } else {
+    loops().scatter(type, bits.data(), count, values, to);
+  }
 }
 
 }  // namespace pq

@@ -154,7 +154,6 @@ void PageDecoder::decode(Read& read, const PageTask& task, i32 worker) {
   read_ = &read;
   worker_ = worker;
   try {
-    check_checksum(read.spec, task);
     counted([&] {
       if (task.page.type == PageType::DICTIONARY_PAGE) {
         decode_dictionary_page(task);
@@ -179,6 +178,7 @@ void PageDecoder::decode(Read& read, const PageTask& task, i32 worker) {
 // Decompresses into `page` what is compressed; what is not stays where it is. Where `direct` is
 // given, that many bytes of values are decompressed to there.
 PageDecoder::Body PageDecoder::open(const PageTask& task, Buffer& page, u8* direct) {
+  check_checksum(read_->spec, task);
   const Page& header = task.page;
   const StoredBody from = stored_body(read_->spec, task);
   Body body;

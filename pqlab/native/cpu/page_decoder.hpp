@@ -59,9 +59,6 @@ class PageDecoder {
   // Decode a task's page into the read's columns. Throws Error with the page's place.
   void decode(Read& read, const PageTask& task, i32 worker);
 
-  // Write a decoded page of a nested column to its output.
-  void assemble(Read& read, const PageTask& task, i32 worker);
-
   // The calling thread's own.
   static PageDecoder& of_this_thread();
 
@@ -87,7 +84,9 @@ class PageDecoder {
   Body open(const PageTask& task, Buffer& page, u8* direct);
   LevelBytes take_levels(const PageTask& task, Body& body, bool repetition) const;
   u64 read_levels(const PageTask& task, Body& body);
-  void read_nested_levels(const PageTask& task, Body& body, NestedPage& page);
+  u64 read_nested_levels(const PageTask& task, Body& body, NestedPage& page);
+  void decode_nested_values(const PageTask& task, const Body& body, const NestedPage& page,
+                            u64 stored, const std::vector<PageRange>& kept, const Buffer& nulls);
   void decode_values(const PageTask& task, const Body& body, u64 count, u8* out);
   void decode_byte_streams(const PageTask& task, const Body& body, u64 count, u8* out);
   void decode_numbers(const PageTask& task, const Body& body, u64 count, u8* out);

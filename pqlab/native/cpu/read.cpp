@@ -82,24 +82,37 @@ void allocate_nested(const ColumnSpec& column, ColumnOutput& output) {
   allocate(column, static_cast<i64>(nested.slots.back()), output);
   for (u64 depth = 1; depth < nested.slots.size(); ++depth) {
     nested.offsets.emplace_back((nested.slots[depth - 1] + 1) * sizeof(i64));
-    store(nested.offsets.back().data() + nested.slots[depth - 1] * sizeof(i64),
-          static_cast<i64>(nested.slots[depth]));
   }
   const auto& groups = column.nesting.groups;
   nested.groups = std::vector<BitmapOutput>(groups.size());
   for (u64 i = 0; i < groups.size(); ++i) {
     nested.groups[i].bits = Buffer((nested.slots[groups[i].depth] + 7) / 8, true);
   }
+  nested.room = std::exchange(nested.slots, std::vector<u64>(nested.slots.size()));
 }
 
-// Takes the memory of the outputs that are flat, or of those that are nested.
-template <class Allocate>
-void allocate_columns(Read& read, bool nested, Allocate&& take) {
+// Gives back what a nested column's outputs had room for and its pages did not hold.
+void fit(const ColumnSpec& column, ColumnOutput& output) {
+  NestedOutput& nested = output.nested;
+  output.values.shrink(value_bytes(column.type, static_cast<i64>(nested.slots.back())));
+  if (output.validity) output.validity.shrink((nested.slots.back() + 7) / 8);
+  for (u64 depth = 1; depth < nested.slots.size(); ++depth) {
+    Buffer& offsets = nested.offsets[depth - 1];
+    const u64 last = nested.slots[depth - 1] * sizeof(i64);
+    store(offsets.data() + last, static_cast<i64>(nested.slots[depth]));
+    offsets.shrink(last + sizeof(i64));
+  }
+  for (u64 i = 0; i < nested.groups.size(); ++i) {
+    nested.groups[i].bits.shrink((nested.slots[column.nesting.groups[i].depth] + 7) / 8);
+  }
+}
+
+void allocate_columns(Read& read) {
   for (u64 i = 0; i < read.columns.size(); ++i) {
     const ColumnSpec& column = read.spec.columns()[i];
-    if (column.nesting.nested != nested) continue;
     try {
-      take(column, read.columns[i]);
+      column.nesting.nested ? allocate_nested(column, read.columns[i])
+                            : allocate(column, read.spec.num_rows, read.columns[i]);
     } catch (Error& error) {
       error.leaf = column.leaf;
       throw;
@@ -223,8 +236,8 @@ i64 run_dictionary(Read& read) {
 }
 
 bool ReadWork::next(Phase& phase) {
-  constexpr Step STEPS[] = {&ReadWork::fetch,       &ReadWork::decode,     &ReadWork::cut_nested,
-                            &ReadWork::fill_nested, &ReadWork::sort_words, &ReadWork::finish};
+  constexpr Step STEPS[] = {&ReadWork::fetch, &ReadWork::decode, &ReadWork::sort_words,
+                            &ReadWork::finish};
   while (step_ < std::size(STEPS)) {
     if ((this->*STEPS[step_++])(phase)) return true;
   }
@@ -258,14 +271,11 @@ bool ReadWork::fetch(Phase& phase) {
 bool ReadWork::decode(Phase& phase) {
   find_pages(read_);
   progress_.num_pages = read_.tasks.size();
-  const double nested_bytes = nested_page_bytes(read_);
-  check_read_bytes(read_, nested_bytes, 0);
-  planned_bytes_ = read_.decoded_bytes;
+  make_room(read_);
+  check_read_bytes(read_, nested_output_bytes(read_), 0);
   read_.make_ready();
-  allocate_columns(read_, false, [&](const ColumnSpec& column, ColumnOutput& output) {
-    allocate(column, spec_.num_rows, output);
-  });
-  u64 bytes = static_cast<u64>(nested_bytes);
+  allocate_columns(read_);
+  u64 bytes = 0;
   for (const ColumnOutput& column : read_.columns) bytes += column.values.size();
   for (const PageTask& task : read_.tasks) {
     bytes += static_cast<u64>(task.page.uncompressed_page_size);
@@ -273,7 +283,7 @@ bool ReadWork::decode(Phase& phase) {
   small_ = bytes < INLINE_BYTES;
   const auto is_nested = [](const ColumnSpec& column) { return column.nesting.nested; };
   any_nested_ = std::any_of(spec_.columns().begin(), spec_.columns().end(), is_nested);
-  if (any_nested_) read_.nested_pages = std::vector<NestedPage>(read_.tasks.size());
+  if (any_nested_) read_.nested_rows = std::make_unique<NestedRows>(read_);
   const auto decode_page = [this](u64 task, i32 worker) {
     PageDecoder::of_this_thread().decode(read_, read_.tasks[task], worker);
     ++progress_.pages_done;
@@ -281,32 +291,6 @@ bool ReadWork::decode(Phase& phase) {
   };
   if (spec_.trace) read_.queued_at_ns = now_ns();
   phase = {read_.tasks.size(), decode_page, small_};
-  return true;
-}
-
-// Pages of nested columns are cut once all are decoded, and then go to their outputs.
-bool ReadWork::cut_nested(Phase& phase) {
-  if (!any_nested_) return false;
-  cuts_ = find_nested_rows(read_);
-  const auto cut_page = [this](u64 i, i32) {
-    const PageTask& task = read_.tasks[cuts_[i].task];
-    const ColumnSpec& column = read_.column(task);
-    cut(column.nesting, column.type, cuts_[i].rows, read_.nested_page(task));
-  };
-  phase = {cuts_.size(), cut_page, small_};
-  return true;
-}
-
-bool ReadWork::fill_nested(Phase& phase) {
-  if (!any_nested_) return false;
-  lay_out_nested(read_);
-  check_read_bytes(read_, nested_output_bytes(read_), read_.decoded_bytes - planned_bytes_);
-  allocate_columns(read_, true, allocate_nested);
-  const auto fill_page = [this](u64 task, i32 worker) {
-    if (!read_.column(read_.tasks[task]).nesting.nested) return;
-    PageDecoder::of_this_thread().assemble(read_, read_.tasks[task], worker);
-  };
-  phase = {read_.tasks.size(), fill_page, small_};
   return true;
 }
 
@@ -321,9 +305,15 @@ bool ReadWork::sort_words(Phase& phase) {
 
 // Once all is there. What was fetched is let go, but for what views point into.
 bool ReadWork::finish(Phase&) {
-  if (any_nested_) agree(read_);
+  if (any_nested_) {
+    read_.nested_rows->check_totals();
+    for (u64 i = 0; i < read_.columns.size(); ++i) {
+      const ColumnSpec& column = spec_.columns()[i];
+      if (column.nesting.nested) fit(column, read_.columns[i]);
+    }
+    agree(read_);
+  }
   for (Piece& piece : spec_.fetch.pieces) piece.owner.reset();
-  read_.nested_pages.clear();
   return false;
 }
 

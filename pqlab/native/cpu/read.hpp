@@ -111,6 +111,7 @@ struct PageTask {
   // In Read::last_values: the page's own, and that of the page before; 0: none.
   u32 last_value;
   u32 value_before;
+  u32 turn = 0;  // among the data pages of a nested column
 
   bool has_indices() const {
     const auto encoding = static_cast<Encoding>(page.encoding);
@@ -146,19 +147,55 @@ struct LastValue {
 // What one worker records; a cache line of its own, since every push writes the vector's end.
 struct alignas(64) WorkerEvents : std::vector<Event> {};
 
+// What is known of a chunk of a nested column between one of its pages and the next.
+struct ChunkRows {
+  const FileRun* run = nullptr;  // of the page before
+  i64 next_row = 0;              // the first that has not begun
+  i64 found = 0;                 // wanted rows that have begun
+  Level last_level = 0;          // the definition level of the last entry
+};
+
+// Of a page of a nested column, which of its rows are wanted; `all`: nothing is to be cut.
+struct KeptRows {
+  std::vector<PageRange> rows;
+  bool all = true;
+};
+
+struct Read;
+
+// Which rows the pages of nested columns hold, as their levels say. Throws where levels, headers
+// and the row group disagree.
+class NestedRows {
+ public:
+  explicit NestedRows(const Read& read);
+
+  // Of each page of a chunk, in order; of different chunks at the same time.
+  KeptRows add(const PageTask& task, const NestedPage& page);
+  // Once all pages are added.
+  void check_totals() const;
+
+ private:
+  KeptRows keep(const ChunkSpec& chunk, i64 first, ChunkRows& rows, const NestedPage& page) const;
+
+  const Read& read_;
+  std::vector<ChunkRows> chunks_;
+};
+
 struct Read {
   const ReadSpec& spec;
   const u64 id;          // of this read alone
   i64 queued_at_ns = 0;  // when its tasks were handed to the workers; 0 where nothing is recorded
   std::vector<ColumnOutput> columns;
-  std::vector<Dictionary> dictionaries;  // of the chunks
-  std::vector<PageTask> tasks;           // dictionaries before the pages that use them
-  std::vector<NestedPage> nested_pages;  // of the tasks; none where no column is nested
-  std::vector<WorkerEvents> events;      // of the workers
-  std::vector<LastValue> last_values;    // from 1 on
-  std::atomic<u64> decoded_bytes{0};     // as ReadSpec::max_read_bytes counts them
-  std::mutex mutex;                      // of the states above, for those that wait
+  std::vector<Dictionary> dictionaries;     // of the chunks
+  std::vector<PageTask> tasks;              // dictionaries before the pages that use them
+  std::unique_ptr<NestedRows> nested_rows;  // where a column is nested
+  std::vector<NestedPage> nested_pages;     // of the tasks, where a device decodes them
+  std::vector<WorkerEvents> events;         // of the workers
+  std::vector<LastValue> last_values;       // from 1 on
+  std::atomic<u64> decoded_bytes{0};        // as ReadSpec::max_read_bytes counts them
+  std::mutex mutex;                         // of the states above, for those that wait
   std::condition_variable dictionary_done;
+  std::condition_variable page_placed;
   std::condition_variable last_value_done;
 
   explicit Read(const ReadSpec& spec_);
@@ -178,9 +215,9 @@ struct Read {
 Error page_bytes_error(u64 needed, const ReadSpec& spec);
 Error read_bytes_error(u64 needed, const ReadSpec& spec);
 
-// Throws the latter. Counted are, of flat columns, the outputs; of nested ones what is given: of
-// pages, before they are decoded, what they claim to hold, then of the outputs. `joined_bytes`:
-// what values of the pages have unfolded to so far.
+// Throws the latter. Counted are, of flat columns, the outputs; of nested ones what is given: what
+// a device takes for the pages, then for the outputs, or what the outputs have room for.
+// `joined_bytes`: what values of the pages have unfolded to so far.
 void check_read_bytes(Read& read, double nested_bytes, u64 joined_bytes);
 double nested_page_bytes(const Read& read);
 double nested_output_bytes(const Read& read);
@@ -191,15 +228,20 @@ Error wrong_rows(const ChunkSpec& chunk, i64 rows, bool or_more);
 Error missing_rows(i64 found, i64 wanted);
 i64 wanted_rows(const ReadSpec& spec, const ChunkSpec& chunk);
 
-// Once a nested column's pages are decoded: which rows each holds. What is not wanted is left to be
-// cut. Throws where levels, headers and the row group disagree.
+// Before the pages of nested columns are decoded: NestedOutput::slots becomes what the memory of
+// their outputs must hold, and the pages get their turns.
+void make_room(Read& read);
+
+// In its turn, a page's part of the outputs begins where that of the page before it ends.
+void place(Read& read, const PageTask& task, NestedPage& page);
+
+// For a device, which decodes all pages before it asks where their rows go: what is cut of each,
+// and then, once that is, where its part lies in the outputs.
 struct PageCut {
   u64 task;
-  std::vector<RowsInPage> rows;
+  std::vector<PageRange> rows;
 };
 std::vector<PageCut> find_nested_rows(Read& read);
-
-// Then: where each page's part lies in the outputs, whose memory is taken.
 void lay_out_nested(Read& read);
 
 // What is read, by the specification's codes; all else is refused.
@@ -223,8 +265,8 @@ struct Progress {
   std::atomic<u64> bytes_done{0};
 };
 
-// A read as work for the pool: fetch, find the pages, take memory, decode; then what nested columns
-// and words need. `next` sets up the phase that follows.
+// A read as work for the pool: fetch, find the pages, take memory, decode; then what words need.
+// `next` sets up the phase that follows.
 class ReadWork {
  public:
   explicit ReadWork(ReadSpec spec) : spec_(std::move(spec)), read_(spec_) {}
@@ -240,8 +282,6 @@ class ReadWork {
 
   bool fetch(Phase& phase);
   bool decode(Phase& phase);
-  bool cut_nested(Phase& phase);
-  bool fill_nested(Phase& phase);
   bool sort_words(Phase& phase);
   bool finish(Phase& phase);
 
@@ -249,11 +289,9 @@ class ReadWork {
   Read read_;
   Progress progress_;
   u64 step_ = 0;
-  u64 planned_bytes_ = 0;
   bool small_ = false;
   bool any_nested_ = false;
   std::vector<ColumnOutput*> coded_;
-  std::vector<PageCut> cuts_;
 };
 
 // Leaves under one root column must agree on the lists and groups above them. What is above one

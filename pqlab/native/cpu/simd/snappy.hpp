@@ -2,8 +2,8 @@
 //
 // Literals and copies follow each other as no branch predictor foresees, and are short: of TPC-H's
 // lineitem 7 bytes, in words of text 5. So both go the same way, from where they are to the output
-// by 64 bytes that the next element writes over, and the place of the next tag hangs on the tag
-// alone. What is rare is left to the loop of snappy.cuh: the last bytes, and all that is wrong.
+// by 16 bytes that the next element writes over, or 64, and the place of the next tag hangs on the
+// tag alone. What is rare is left to the loop of snappy.cuh: the last bytes, and all that is wrong.
 #pragma once
 #include "leaf.hpp"
 
@@ -117,7 +117,9 @@ PQ_HD void take_snappy_elements(const CpuThread&, const u8* src, u64 src_size, u
       block::repeat(distance, count, out);
     } else {
       if (__builtin_expect(distance > static_cast<u64>(out - dst), 0)) break;
-      block::copy_step(from, out);
+      const auto first = *reinterpret_cast<const block::Block<16>::Type*>(from);
+      if (__builtin_expect(count > sizeof first, 0)) block::copy_step(from, out);
+      *reinterpret_cast<block::Block<16>::Type*>(out) = first;
     }
     out += count;
     in = next;
