@@ -39,6 +39,7 @@ _PUBLIC = {
     "memory": "pqlab.native.memory",
     "open": "pqlab.dataset",
     "read": "pqlab.dataset",
+    "scan": "pqlab.scan",
     "show_versions": "pqlab.versions",
 }
 
@@ -75,6 +76,7 @@ if TYPE_CHECKING:
     from pqlab.reader import (
         ParquetFile as ParquetFile,
     )
+    from pqlab.scan import scan as scan
     from pqlab.trace import Trace as Trace
     from pqlab.versions import show_versions as show_versions
     from pqlab.widgets import (

@@ -153,8 +153,6 @@ class PqlabMagics(Magics):
         )
         file = self._open(options.source)
         if options.where is not None:
-            if not isinstance(file, pqlab.ParquetFile):
-                raise UsageError("-w is for one file, not for several")
             picked["where"] = options.where
         return file.select(**picked)
 

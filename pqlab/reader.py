@@ -308,6 +308,16 @@ class ParquetFile:
             decoded = read_dictionary(self.metadata, *key, data, offset, limits=self.limits)
             return to_frame([decoded]).to_series()
 
+    def find(self, column: Any, value: Any) -> pl.DataFrame:
+        """The row groups and pages that can hold a value of a leaf column, as `explain` has them.
+
+        By statistics, page indexes, bloom filters and dictionaries; no page is read. `value`: None
+        looks for nulls. Raises `SelectionError` for what is not one leaf.
+        """
+        from pqlab.filtered.find import find
+
+        return find(self, self._leaf(column), value)
+
     def bloom_filter(self, row_group: int, column: Any) -> BloomFilter:
         """The bloom filter of a chunk: `.might_contain(value)`.
 

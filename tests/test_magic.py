@@ -113,7 +113,7 @@ def test_quotes_and_braces(shell: Any, taxi: Path) -> None:
         ("%pqread {quoted} --nonsense", "--nonsense"),
         ("%pqread {quoted} -w 'a > 1'", "no column"),
         ("%pqread {quoted} -w 'extra >'", "where, line 1"),
-        ("%pqread {folder} -w 'extra > 1'", "one file"),
+        ("%pqread {folder} -w 'extr > 1'", "no column"),
         ("%pqread {quoted} -c nope", "nope"),
         ("%pqread {quoted} -g 99", "row group 99"),
         ("%pqread {quoted} -r 5", "START:STOP"),

@@ -115,7 +115,8 @@ def test_wide_text_is_evaluated() -> None:
         A.eq_missing(1),
         A.is_in([1, None]),
         A.is_in([1], nulls_equal=True),
-        pl.lit(5, dtype=pl.Int8) > A,  # a comparison of other types
+        pl.lit(5, dtype=pl.Int8) + 1 > A,
+        A.cast(pl.Float64) > 2.5,
         pl.col("s").str.contains("x"),
         pl.len() > 3,
     ],
@@ -124,6 +125,36 @@ def test_other_expressions_are_not_understood(expression: pl.Expr) -> None:
     where = of(expression)
     assert where.predicate is None
     assert where.columns == frozenset((name,) for name in expression.meta.root_names())
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        pl.lit(5, dtype=pl.Int8) > A,
+        pl.lit(0.1, dtype=pl.Float64) < pl.col("b.c"),
+        pl.lit(0.1, dtype=pl.Float32) < pl.col("b.c"),
+        A.is_between(2, 50),
+        A.is_between(2, 50, closed="left"),
+        A.is_between(pl.lit(2, dtype=pl.UInt8), 50, closed="none"),
+        pl.col("b.c").is_nan(),
+        ~pl.col("b.c").is_nan(),
+        pl.col("b.c").is_not_nan() & (A > 1),
+    ],
+)
+def test_what_has_no_text_of_its_own(expression: pl.Expr) -> None:
+    where = of(expression)
+    assert where.predicate is not None
+    assert FRAME.filter(where.predicate.to_polars()).equals(FRAME.filter(expression))
+    text = where.text
+    assert text is None or FRAME.filter(of(text).expression).equals(FRAME.filter(expression))
+
+
+def test_literals_that_python_cannot_hold() -> None:
+    value = pl.lit(pl.Series([1_500]).cast(pl.Datetime("ns")).item())  # 1 us
+    assert of(pl.col("t") == value).predicate is not None
+    in_ns = pl.lit(1_500, dtype=pl.Int64).cast(pl.Datetime("ns"))
+    folded = pl.DataFrame({"x": [1]}).lazy().select(in_ns).collect().to_series()
+    assert of(pl.col("t") == pl.lit(folded).first()).predicate is None
 
 
 def test_neither_text_nor_expression() -> None:

@@ -158,13 +158,22 @@ def read(options: argparse.Namespace) -> None:
     """Read a slice."""
     form = _form(options)
     source = _open(options)
-    selection = source.select(**options.selection)
+    if options.explain and options.where is None:
+        raise UsageError("--explain says what -w leaves: give -w")
     limit, num_rows = _limit(options, form), None
-    if limit is not None:
-        parts = list(_parts(source, selection))
-        num_rows = sum(part.plan(walk=True).num_rows for _, part in parts)
-        rows = _first_rows(parts, limit)
-        selection = source.select(options.selection.get("columns"), rows=rows)
+    if options.where is not None:
+        selection: Any = source.select(**options.selection, where=options.where)
+    else:
+        selection = source.select(**options.selection)
+        if limit is not None:
+            parts = list(_parts(source, selection))
+            num_rows = sum(part.plan(walk=True).num_rows for _, part in parts)
+            rows = _first_rows(parts, limit)
+            selection = source.select(options.selection.get("columns"), rows=rows)
+    if options.explain:
+        explained = selection.explain()
+        print(*(explained if isinstance(explained, list) else [explained]), sep="\n\n")
+        return
     if options.plan:
         for _, part in _parts(source, selection):
             print(part.plan(engine=options.engine))
@@ -172,6 +181,8 @@ def read(options: argparse.Namespace) -> None:
     trace = pqlab.Trace() if options.trace else None
     given = {name: getattr(options, name) for name in ("workers", "int96_unit", "invalid_utf8")}
     frame = selection.read(engine=options.engine, trace=trace, **given)
+    if options.where is not None and limit is not None:
+        num_rows, frame = len(frame), frame.head(limit)
     if options.json:
         _write_document(options, {}, frame)
     elif form == "table":

@@ -121,6 +121,10 @@ def _add_read_options(read: _Parser) -> None:
     add("-p", "--pages", action="append", metavar="[ROW_GROUP/]COLUMN:PAGES", help=about_pages)
     about_rows = "these rows only, counted over the whole source; STOP is not included"
     add("-r", "--rows", action="append", metavar="START:STOP", help=about_rows)
+    about_where = 'what rows must be like: "tip > 5 and vendor_id in (1, 2)"'
+    add("-w", "--where", metavar="CONDITION", help=about_where)
+    about_explain = "show which row groups and pages -w leaves, and why; read no page"
+    add("--explain", action="store_true", help=about_explain)
     about_engine = "what decodes; emulated: the GPU's kernels on the CPU, slowly"
     add("-e", "--engine", choices=get_args(Engine), default="auto", help=about_engine)
     add("--workers", type=_positive, metavar="N", help="threads that decode")

@@ -68,6 +68,8 @@ def read(
     row_groups: Any = None,
     pages: Any = None,
     rows: Any = None,
+    where: str | pl.Expr | None = None,
+    prune: bool = True,
     storage_options: Mapping[str, Any] | None = None,
     filesystem: Any = None,
     io: IOPolicy | None = None,
@@ -90,4 +92,12 @@ def read(
         verify_checksums=verify_checksums,
     )
     with opened:
-        return opened.read(columns, row_groups=row_groups, pages=pages, rows=rows, **options)
+        return opened.read(
+            columns,
+            row_groups=row_groups,
+            pages=pages,
+            rows=rows,
+            where=where,
+            prune=prune,
+            **options,
+        )

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack, overload
 
 from pqlab import reader, text
 from pqlab.dataset.parallel import each
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from pqlab.dataset.catalogue import Catalogue
+    from pqlab.dataset.filtered import FilteredDatasetSelection
+    from pqlab.filtered.frames import FilteredFrames
     from pqlab.footer.merge import MergedSchema
     from pqlab.footer.schema import SchemaNode
     from pqlab.overview.view import View
@@ -209,7 +211,7 @@ class Dataset:
         verify_checksums: bool = False,
     ) -> pl.DataFrame:
         """A row per page; arguments as of `select` and of `ParquetFile.pages`."""
-        paths, _ = self._pick(Selection.of(columns).columns)
+        paths, _ = self.pick(Selection.of(columns).columns)
         return self._frame(
             lambda file: file.pages(
                 row_groups,
@@ -275,6 +277,7 @@ class Dataset:
 
         return diff_datasets(self, other, values=values, max_rows=max_rows)
 
+    @overload
     def select(
         self,
         columns: Any = None,
@@ -285,18 +288,49 @@ class Dataset:
         rows: Any = None,
         include_file: bool = False,
         include_row_index: bool = False,
-    ) -> DatasetSelection:
+        where: None = None,
+        prune: bool = True,
+    ) -> DatasetSelection: ...
+    @overload
+    def select(
+        self,
+        columns: Any = None,
+        *,
+        files: Any = None,
+        row_groups: Any = None,
+        pages: Any = None,
+        rows: Any = None,
+        include_file: bool = False,
+        include_row_index: bool = False,
+        where: str | pl.Expr,
+        prune: bool = True,
+    ) -> FilteredDatasetSelection: ...
+    def select(
+        self,
+        columns: Any = None,
+        *,
+        files: Any = None,
+        row_groups: Any = None,
+        pages: Any = None,
+        rows: Any = None,
+        include_file: bool = False,
+        include_row_index: bool = False,
+        where: str | pl.Expr | None = None,
+        prune: bool = True,
+    ) -> DatasetSelection | FilteredDatasetSelection:
         """A part of the dataset; what is given intersects, and results come in the files' order.
 
         `columns`: as of `ParquetFile.select`, of the merged schema and of the hive folders' keys.
         `files`: positions in `files`, or slices. `row_groups` and `pages` count within each file.
         `rows`: half-open, counted over the whole dataset. `include_file` and `include_row_index`
-        add columns: `file`, its name, and `row_index`, the row's position in its file.
+        add columns: `file`, its name, and `row_index`, the row's position in its file. `where` and
+        `prune` as of `ParquetFile.select`; keys of hive folders, and columns that a file lacks,
+        rule out whole files.
 
         Raises `SelectionError`, and `UnsupportedError` if files disagree about a picked column.
         """
         selection = Selection.of(columns, row_groups=row_groups, pages=pages, rows=rows)
-        paths, keys = self._pick(selection.columns)
+        paths, keys = self.pick(selection.columns)
         ranges = None if selection.rows is None else self._ranges(selection)
         parts = []
         for number in self._numbers(files):
@@ -312,7 +346,13 @@ class Dataset:
         arguments += [f"files={to_ordinals(files, 'files')!r}"] if files is not None else []
         arguments += [f"include_{name}=True" for name in extras]
         code = f"{self._code}.select({', '.join(filter(None, arguments))})"
-        return DatasetSelection(self, tuple(parts), tuple(paths), tuple(keys), extras, code)
+        asked = DatasetSelection(self, tuple(parts), tuple(paths), tuple(keys), extras, code)
+        if where is None:
+            return asked
+        from pqlab.dataset.filtered import FilteredDatasetSelection
+        from pqlab.predicate.where import of
+
+        return FilteredDatasetSelection.of(asked, of(where), prune=bool(prune))
 
     def read(
         self,
@@ -324,6 +364,8 @@ class Dataset:
         rows: Any = None,
         include_file: bool = False,
         include_row_index: bool = False,
+        where: str | pl.Expr | None = None,
+        prune: bool = True,
         **options: Unpack[ReadOptions],
     ) -> pl.DataFrame:
         """`select(...).read(...)` in one call."""
@@ -335,6 +377,8 @@ class Dataset:
             rows=rows,
             include_file=include_file,
             include_row_index=include_row_index,
+            where=where,
+            prune=prune,
         )
         return selection.read(**options)
 
@@ -362,8 +406,10 @@ class Dataset:
         rows: Any = None,
         include_file: bool = False,
         include_row_index: bool = False,
+        where: str | pl.Expr | None = None,
+        prune: bool = True,
         **options: Any,
-    ) -> Frames[Any]:
+    ) -> Frames[Any] | FilteredFrames[Any]:
         """`select(...).iter_row_groups(...)` in one call: it takes the arguments of both."""
         selection = self.select(
             columns,
@@ -373,6 +419,8 @@ class Dataset:
             rows=rows,
             include_file=include_file,
             include_row_index=include_row_index,
+            where=where,
+            prune=prune,
         )
         return selection.iter_row_groups(**options)
 
@@ -450,7 +498,7 @@ class Dataset:
             return range(len(self))
         return ordinals(to_ordinals(files, "files"), len(self), "file")
 
-    def _pick(self, picks: tuple[ColumnPick, ...] | None) -> tuple[list[Path], list[str]]:
+    def pick(self, picks: tuple[ColumnPick, ...] | None) -> tuple[list[Path], list[str]]:
         """The paths of the picked leaves, and the picked keys of hive folders."""
         keys = self.partitions.columns[1:]
         numbers: Iterable[int] = range(self.merged.num_leaves)

@@ -85,9 +85,9 @@ class DatasetSelection:
         """
         from pqlab.assemble.arrow import joined
 
-        empty = self._empty(options)
-        add = self._bounded(options.get("memory_limit"))
-        bar = _bar(len(self.parts), shown=options.pop("progress", False))
+        empty = self.empty(options)
+        add = self.bounded(options.get("memory_limit"))
+        bar = progress_bar(len(self.parts), shown=options.pop("progress", False))
 
         def read_part(part: tuple[int, FileSelection]) -> pl.DataFrame:
             frame = add(self._read_part(part, empty, options))
@@ -97,7 +97,7 @@ class DatasetSelection:
         with bar:
             return joined([empty, *each(self.dataset.io.concurrency, read_part, self.parts)])
 
-    def _bounded(self, limit: int | None) -> Callable[[pl.DataFrame], pl.DataFrame]:
+    def bounded(self, limit: int | None) -> Callable[[pl.DataFrame], pl.DataFrame]:
         """What gives frames back until those that it was given are too large together."""
         total_bytes = 0
         lock = threading.Lock()
@@ -126,8 +126,8 @@ class DatasetSelection:
         from pqlab.dataset.submit import FileRead, FileReads
         from pqlab.stream.job import Job
 
-        plans, empty = self.plan(engine=options.get("engine", "auto")), self._empty(options)
-        add = self._bounded(None)
+        plans, empty = self.plan(engine=options.get("engine", "auto")), self.empty(options)
+        add = self.bounded(None)
 
         def reading(part: tuple[int, FileSelection], plan: Plan) -> FileRead:
             def begin() -> Job[pl.DataFrame] | None:
@@ -153,7 +153,7 @@ class DatasetSelection:
         """
         import pyarrow as pa
 
-        empty = self._empty({})
+        empty = self.empty({})
         batches = (
             batch
             for part in self.parts
@@ -164,7 +164,7 @@ class DatasetSelection:
 
     def __arrow_c_schema__(self) -> object:
         """The schema of the stream, from the footers alone."""
-        return _arrow_schema(self._empty({})).__arrow_c_schema__()
+        return _arrow_schema(self.empty({})).__arrow_c_schema__()
 
     @overload
     def iter_row_groups(
@@ -205,17 +205,17 @@ class DatasetSelection:
         decode, ahead = parted(options)
         refuse_enum(decode.strings)
         begin = file_opener(decode)
-        base, empty = form(to), self._empty(options)
+        base, empty = form(to), self.empty(options)
 
         def assemble(part: Part, file: FileParts, decoded: list[Decoded]) -> Any:
             number, selection = self.parts[part.file]
             frame = form("polars").assemble(part, file, decoded)
-            conformed = self._conform(
+            conformed = self.conform(
                 number,
                 selection.file,
                 frame,
                 height=part.num_rows,
-                rows=part.rows,
+                index=self._index(selection.file, part.rows),
                 empty=empty,
             )
             return conformed if to == "polars" else conformed.to_arrow()
@@ -260,23 +260,27 @@ class DatasetSelection:
 
         number, selection = part
         given = pl.DataFrame() if frame is None else frame
-        rows = {} if plan is None else dict(plan.row_groups)
         height = given.height if plan is None else plan.num_rows
-        return self._conform(number, selection.file, given, height=height, rows=rows, empty=empty)
+        index = None if plan is None else self._index(selection.file, dict(plan.row_groups))
+        return self.conform(number, selection.file, given, height=height, index=index, empty=empty)
 
-    def _conform(
+    def _index(self, file: ParquetFile, rows: Mapping[int, Ranges]) -> np.ndarray | None:
+        """The positions in the file of rows that are read, where they are wanted."""
+        return _row_index(file, rows) if "row_index" in self.extras else None
+
+    def conform(
         self,
         number: int,
         file: ParquetFile,
         frame: pl.DataFrame,
         *,
         height: int,
-        rows: Mapping[int, Ranges],
+        index: np.ndarray | None,
         empty: pl.DataFrame,
     ) -> pl.DataFrame:
         """The columns of `empty` for rows of one file, of which the frame has the file's own.
 
-        `rows`: which these are, by row group; needed for `row_index` alone.
+        `index`: which rows of the file these are; needed for `row_index` alone.
         """
         import polars as pl
 
@@ -286,7 +290,7 @@ class DatasetSelection:
         if "file" in self.extras:
             given["file"] = pl.Series("file", [file.name]).new_from_index(0, height)
         if "row_index" in self.extras:
-            given["row_index"] = pl.Series("row_index", _row_index(file, rows))
+            given["row_index"] = pl.Series("row_index", index, pl.Int64)
         columns = []
         for wanted in empty:
             column = given.get(wanted.name)
@@ -298,7 +302,7 @@ class DatasetSelection:
             columns.append(column)
         return pl.DataFrame(columns)
 
-    def _empty(self, options: ReadOptions | DecodeOptions | IterateOptions) -> pl.DataFrame:
+    def empty(self, options: ReadOptions | DecodeOptions | IterateOptions) -> pl.DataFrame:
         """The result without rows: each column typed by the first file that has it."""
         import polars as pl
 
@@ -330,7 +334,8 @@ class _NoBar(nullcontext[None]):
         """Nothing is shown."""
 
 
-def _bar(num_files: int, *, shown: bool) -> Any:
+def progress_bar(num_files: int, *, shown: bool) -> Any:
+    """What counts files that are read: shown, or a stand-in."""
     if not shown:
         return _NoBar()
     from tqdm.auto import tqdm

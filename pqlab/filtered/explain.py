@@ -87,9 +87,13 @@ class Explanation:
 
     def _tree_lines(self) -> Iterator[str]:
         rows = [Explained(*row) for row in self.frame.rows()]
+        is_whole = False
         for at, row in enumerate(rows):
             if row.page is None:
                 yield f"{_mark(row)} row group {row.row_group}: {_words(row)}"
+                is_whole = row.kept_rows == row.num_rows
+                continue
+            if is_whole:
                 continue
             before = rows[at - 1]
             if before.page is None or before.leaf != row.leaf:
@@ -100,7 +104,9 @@ class Explanation:
 def explain(selection: FilteredSelection) -> Explanation:
     """Of a selection that was pruned by now: no more is read, but indexes of partly kept chunks."""
     pruned = selection.pruned
-    chunks: ChunkPages = selection.scanned.known_pages() if selection.rows else {}
+    keys = [(row_group, leaf) for row_group in selection.rows for leaf in selection.leaves]
+    chunks = dict(selection.asked.file.page_store.known(keys))
+    chunks |= selection.scanned.known_pages() if keys else {}
     series = _columns(list(_rows(selection, pruned, chunks)))
     frame = frame_columns.build(frame_columns.EXPLAIN, series)
     name = text.visible(selection.asked.file.name)

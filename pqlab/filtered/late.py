@@ -11,7 +11,7 @@ import numpy.typing as npt
 import polars as pl
 
 from pqlab import text
-from pqlab.plan.ranges import Ranges
+from pqlab.plan.ranges import Ranges, length
 from pqlab.stream.options import ReadOptions
 
 if TYPE_CHECKING:
@@ -31,12 +31,13 @@ _NEAR_ROWS = 2_048
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """`frame`: the rows for which the predicate holds.
+    """`frame`: the `height` rows for which the predicate holds; it may have no columns.
 
     `rows`: which these are, counted over the file, where it was asked for.
     """
 
     frame: pl.DataFrame
+    height: int
     rows: Positions | None
 
 
@@ -53,16 +54,19 @@ class LateRead:
         """Read; `with_rows`: say which rows were found."""
         selection, rows = self.selection, self.selection.rows
         frame = selection.picked(self.first, rows).read(**options)
-        mask = selection.mask(frame)
+        height = frame.height
+        if not self.first:
+            height = sum(map(length, rows.values()))
+        mask = selection.mask(frame, height=height)
         count = int(mask.sum())
         positions = None
         if with_rows:
             positions = places(selection).rows(np.flatnonzero(mask.to_numpy()))
-        if count < len(mask):
+        if count < height and self.first:
             frame = frame.filter(mask)
         if self.others:
             frame = self._with_others(frame, mask, count, options)
-        return Found(selection.narrowed(frame), positions)
+        return Found(selection.narrowed(frame), count, positions)
 
     def _with_others(
         self, frame: pl.DataFrame, mask: pl.Series, count: int, options: ReadOptions

@@ -28,9 +28,6 @@ if TYPE_CHECKING:
 
 Rows: TypeAlias = Mapping[int, Ranges]  # by row group, half open within it
 
-# A dictionary is looked into where what is read of its row group is so many times its size.
-_DICTIONARY_PAYS = 8
-
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
@@ -51,15 +48,22 @@ def prune_file(
     predicate: Predicate,
     asked: Rows,
     leaves: Sequence[int],
+    *,
     constants: Mapping[str, pl.Series],
+    dictionary_share: float,
 ) -> Pruned:
     """Rule out rows of `asked` for which the predicate cannot hold.
 
     `leaves`: what will be read of the rest. `constants`: columns that the file does not have, by
-    their names, each a series of one value. Indexes, filters and dictionaries that are corrupt are
-    passed over, and warnings say so. Raises `SourceError`.
+    their names, each a series of one value. `dictionary_share`: dictionaries are looked into that
+    take at most that share of what is read of their row group.
+
+    Indexes, filters and dictionaries that are corrupt are passed over, and warnings say so. Raises
+    `SourceError`.
     """
-    pruning = _Pruning(file, predicate, asked, leaves, constants)
+    pruning = _Pruning(file, predicate, asked)
+    pruning.leaves, pruning.constants = leaves, constants
+    pruning.dictionary_share = dictionary_share
     for step in (
         pruning.footer,
         pruning.column_indexes,
@@ -96,16 +100,12 @@ def kept_rows(metadata: FileMetaData, pieces: Pieces, asked: Rows) -> dict[int, 
 class _Pruning:
     """What is known after each step."""
 
-    def __init__(
-        self,
-        file: ParquetFile,
-        predicate: Predicate,
-        asked: Rows,
-        leaves: Sequence[int],
-        constants: Mapping[str, pl.Series],
-    ) -> None:
+    leaves: Sequence[int]
+    constants: Mapping[str, pl.Series]
+    dictionary_share: float
+
+    def __init__(self, file: ParquetFile, predicate: Predicate, asked: Rows) -> None:
         self.file, self.metadata = file, file.metadata
-        self.leaves, self.constants = leaves, constants
         tree = tree_of(predicate)
         self.conditions = list(conditions_of(tree))
         self.judged = Judged(tree, prune.row_bounds(file.metadata))
@@ -204,7 +204,7 @@ class _Pruning:
             return False
         rows = key[0] * self.metadata.num_leaves + np.array(self.leaves, np.int64)
         sizes = self.metadata.chunks.total_compressed_size[rows].astype(np.int64)
-        if (stop - start) * _DICTIONARY_PAYS > int(np.maximum(sizes, 0).sum()):
+        if stop - start > self.dictionary_share * int(np.maximum(sizes, 0).sum()):
             return False
         known = self.file.page_store.known([key]).get(key)
         return prune.is_all_dictionary(self.metadata, key, known)

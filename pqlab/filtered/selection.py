@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from pqlab.stream.job import Job
 
 
+# A dictionary is looked into if it is at most that share of what is read of its row group.
+_DICTIONARY_SHARE = 1 / 8
+
+
 @dataclass(frozen=True, repr=False, eq=False)
 class FilteredSelection:
     """Rows of an open file for which `where` holds; made by `ParquetFile.select(where=...)`.
@@ -42,6 +46,7 @@ class FilteredSelection:
     leaves: tuple[int, ...]
     prune: bool = True
     constants: Mapping[str, pl.Series] = field(default_factory=dict)
+    dictionary_share: float = _DICTIONARY_SHARE
 
     @classmethod
     def of(
@@ -74,7 +79,12 @@ class FilteredSelection:
         if not self.prune or self.where.predicate is None:
             return None
         return prune_file(
-            self.asked.file, self.where.predicate, self.asked_rows, self.leaves, self.constants
+            self.asked.file,
+            self.where.predicate,
+            self.asked_rows,
+            self.leaves,
+            constants=self.constants,
+            dictionary_share=self.dictionary_share,
         )
 
     @property
@@ -127,7 +137,7 @@ class FilteredSelection:
         The frame equals polars' filter of all the selected rows, whatever was skipped. Not with
         `strings="enum"`, whose values are those that are read: ValueError.
         """
-        _refuse_enum(options.get("strings"))
+        refuse_enum(options.get("strings"))
         return self.late.read(options).frame
 
     def to_arrow(self, **options: Unpack[DecodeOptions]) -> pa.Table:
@@ -149,7 +159,7 @@ class FilteredSelection:
 
         Arguments and errors as of `read`. All columns are read of the rows that are not ruled out.
         """
-        _refuse_enum(options.get("strings"))
+        refuse_enum(options.get("strings"))
         return self.scanned.submit(**options).then(self.filtered)
 
     @overload
@@ -168,7 +178,7 @@ class FilteredSelection:
         Arguments and errors as of `FileSelection.iter_row_groups`; `SelectionError` for an
         expression that is not understood: it may look at more rows than one.
         """
-        self._refuse_other()
+        refuse_other(self.where)
         return FilteredFrames(
             self.scanned.iter_row_groups(to="polars", **options), self.filtered, to
         )
@@ -185,7 +195,7 @@ class FilteredSelection:
         self, rows: int, *, to: To = "polars", **options: Unpack[IterateOptions]
     ) -> FilteredFrames[Any]:
         """Frames of so many rows before they are filtered, and of those that are left after it."""
-        self._refuse_other()
+        refuse_other(self.where)
         frames = self.scanned.iter_batches(rows, to="polars", **options)
         return FilteredFrames(frames, self.filtered, to)
 
@@ -200,7 +210,7 @@ class FilteredSelection:
     def code(self) -> str:
         """Python text that builds the selection again, where the expression is understood."""
         opened = self.asked.file.source.code or "<source>"
-        where = self.where if self.where.predicate is None else repr(str(self.where))
+        where = "<expression>" if self.where.text is None else repr(self.where.text)
         arguments = [self.asked.selection.arguments(), f"where={where}"]
         if not self.prune:
             arguments.append("prune=False")
@@ -217,21 +227,9 @@ class FilteredSelection:
     def mask(self, frame: pl.DataFrame, *, height: int | None = None) -> pl.Series:
         """Of each row whether `where` holds. `height`: of a frame that may have no columns."""
         rows = frame.height if height is None else height
+        own = [column for column in frame if column.name not in self.constants]
         constants = [series.new_from_index(0, rows) for series in self.constants.values()]
-        looked_at = pl.DataFrame([*frame.get_columns(), *constants])
-        try:
-            found = looked_at.select(self.where.expression.alias("mask")).to_series()
-        except pl.exceptions.PolarsError as error:
-            raise SelectionError(
-                f"polars cannot filter by {self.where}: {error}", file=self.asked.file.name
-            ) from None
-        if found.dtype != pl.Boolean:
-            raise SelectionError(
-                f"where is a condition, and {self.where} is {found.dtype}",
-                file=self.asked.file.name,
-            )
-        found = found if len(found) == rows else found.new_from_index(0, rows)
-        return found.fill_null(value=False)
+        return mask_of(self.where, pl.DataFrame([*own, *constants]), file=self.asked.file.name)
 
     def filtered(self, frame: pl.DataFrame) -> pl.DataFrame:
         """The rows for which `where` holds, without the columns that only it looks at."""
@@ -241,21 +239,40 @@ class FilteredSelection:
         """The frame without the columns, and their fields, that only `where` looks at."""
         if self.leaves == self.asked.narrowed.leaves:
             return frame
-        wanted = self.picked(self.asked.narrowed.leaves, {}).read().schema
-        return frame.select(
-            _narrowed(column_expression((name,)), frame.schema[name], dtype).alias(name)
-            for name, dtype in wanted.items()
+        return narrowed(frame, self.picked(self.asked.narrowed.leaves, {}).read().schema)
+
+
+def mask_of(where: Where, frame: pl.DataFrame, *, file: str | None) -> pl.Series:
+    """Of each row of the frame whether `where` holds. Raises `SelectionError` if it cannot."""
+    try:
+        found = frame.select(where.expression.alias("mask")).to_series()
+    except pl.exceptions.PolarsError as error:
+        raise SelectionError(f"polars cannot filter by {where}: {error}", file=file) from None
+    if found.dtype != pl.Boolean:
+        raise SelectionError(f"where is a condition, and {where} is {found.dtype}", file=file)
+    found = found if len(found) == frame.height else found.new_from_index(0, frame.height)
+    return found.fill_null(value=False)
+
+
+def narrowed(frame: pl.DataFrame, wanted: pl.Schema) -> pl.DataFrame:
+    """The frame without columns, and without fields of them, that `wanted` does not have."""
+    return frame.select(
+        _narrowed(column_expression((name,)), frame.schema[name], dtype).alias(name)
+        for name, dtype in wanted.items()
+    )
+
+
+def refuse_other(where: Where) -> None:
+    """Raise `SelectionError` for what cannot be applied to one frame after the other."""
+    if where.predicate is None:
+        raise SelectionError(
+            "this expression may look at all rows, and frames are filtered one by one",
+            hint="Take read(), or an expression of comparisons, is_in, is_null, &, | and ~",
         )
 
-    def _refuse_other(self) -> None:
-        if self.where.predicate is None:
-            raise SelectionError(
-                "this expression may look at all rows, and frames are filtered one by one",
-                hint="Take read(), or an expression of comparisons, is_in, is_null, &, | and ~",
-            )
 
-
-def _refuse_enum(strings: str | None) -> None:
+def refuse_enum(strings: str | None) -> None:
+    """Raise ValueError for types that are made of the values that are read."""
     if strings == "enum":
         raise ValueError('strings="enum" does not go with where: take "categorical"')
 

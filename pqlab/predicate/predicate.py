@@ -32,15 +32,24 @@ OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """`column operator value`; unknown where the column is null."""
+    """`column operator value`; unknown where the column is null.
+
+    `dtype`: of the literal, where it has one of its own; else polars finds it as for Python values.
+    """
 
     column: Path
     operator: str
     value: Value
+    dtype: pl.DataType | None = None
+
+    @property
+    def operand(self) -> Value | pl.Expr:
+        """The value as polars compares with it."""
+        return self.value if self.dtype is None else pl.lit(self.value, dtype=self.dtype)
 
     def to_polars(self) -> pl.Expr:
         """The polars expression of this predicate."""
-        compared: pl.Expr = OPERATORS[self.operator](column_expression(self.column), self.value)
+        compared: pl.Expr = OPERATORS[self.operator](column_expression(self.column), self.operand)
         return compared
 
     def __str__(self) -> str:
@@ -120,6 +129,15 @@ class Or:
 
 
 Predicate: TypeAlias = Comparison | Membership | IsNull | Not | And | Or
+
+
+def has_text(predicate: Predicate) -> bool:
+    """Whether its text means just the same: types of literals are not written."""
+    if isinstance(predicate, Not):
+        return has_text(predicate.part)
+    if isinstance(predicate, (And, Or)):
+        return all(map(has_text, predicate.parts))
+    return not isinstance(predicate, Comparison) or predicate.dtype is None
 
 
 def columns_of(predicate: Predicate) -> frozenset[Path]:

@@ -303,7 +303,7 @@ def _may_hold(
         return pl.col("has_nulls" if holds else "has_values")
     if isinstance(predicate, Comparison):
         name = predicate.operator if holds else OPPOSITE[predicate.operator]
-        found = _may_compare(name, predicate.value, predicate.value)
+        found = _may_compare(name, predicate.value, predicate.operand)
     else:
         values = predicate.values
         if len(values) > _MOST_VALUES or not all(_is_same(value, dtype) for value in values):

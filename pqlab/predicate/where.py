@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from io import StringIO
 from typing import Any
@@ -22,6 +23,7 @@ from pqlab.predicate.predicate import (
     Path,
     Predicate,
     columns_of,
+    has_text,
 )
 
 # As polars names them in an expression's JSON, and what they become with their sides exchanged.
@@ -45,6 +47,12 @@ class Where:
         if self.predicate is not None:
             return columns_of(self.predicate)
         return _root_columns(self.expression)
+
+    @property
+    def text(self) -> str | None:
+        """The text that means the same, if there is one."""
+        is_text = self.predicate is not None and has_text(self.predicate)
+        return str(self.predicate) if is_text else None
 
     def __str__(self) -> str:
         return "<expression>" if self.predicate is None else str(self.predicate)
@@ -82,33 +90,57 @@ def _predicate(node: Any) -> Predicate:
             return And((_predicate(left), _predicate(right)))
         case {"BinaryExpr": {"left": left, "op": "Or" | "LogicalOr", "right": right}}:
             return Or((_predicate(left), _predicate(right)))
-        case {"Function": {"input": [part], "function": {"Boolean": "Not"}}}:
-            return Not(_predicate(part))
-        case {"Function": {"input": [column], "function": {"Boolean": "IsNull"}}}:
-            return IsNull(_column(column))
-        case {"Function": {"input": [column], "function": {"Boolean": "IsNotNull"}}}:
-            return Not(IsNull(_column(column)))
         case {"BinaryExpr": {"left": {"Literal": _} as left, "op": name, "right": right}}:
             if name in _MIRRORED:
                 turned = {"left": right, "op": _MIRRORED[name], "right": left}
                 return _comparison({"BinaryExpr": turned})
         case {"BinaryExpr": {"op": name}} if name in _OPERATORS:
             return _comparison(node)
-        case {"Function": {"input": [column, {"Literal": _} as values]}}:
-            path, listed = _column(column), _literal(values)
-            if not isinstance(listed, pl.Series) or listed.null_count():
-                raise _OtherShapeError
-            listed = listed.to_list()
-            return _checked(node, lambda: Membership(path, tuple(listed)))
         case {"Column": _} | {"Function": {"function": {"StructExpr": _}}}:
             return Comparison(_column(node), "==", value=True)
+        case {"Function": {"input": [part], "function": {"Boolean": str(name)}}}:
+            if name in _OF_ONE:
+                return _OF_ONE[name](part)
+        case {"Function": {"input": inputs, "function": {"Boolean": {"IsBetween": how}}}}:
+            return _between(inputs, how["closed"])
+        case {"Function": {"input": [column, {"Literal": _} as values]}}:
+            return _membership(node, _column(column), _literal(values)[0])
     raise _OtherShapeError
+
+
+_OF_ONE: dict[str, Callable[[Any], Predicate]] = {
+    "Not": lambda part: Not(_predicate(part)),
+    "IsNull": lambda column: IsNull(_column(column)),
+    "IsNotNull": lambda column: Not(IsNull(_column(column))),
+    "IsNan": lambda column: Comparison(_column(column), "==", math.nan),
+    "IsNotNan": lambda column: Comparison(_column(column), "!=", math.nan),
+}
+
+
+def _between(inputs: Sequence[Any], closed: str) -> Predicate:
+    column, low, high = inputs
+    lower = "GtEq" if closed in ("Both", "Left") else "Gt"
+    upper = "LtEq" if closed in ("Both", "Right") else "Lt"
+    sides = ((lower, low), (upper, high))
+    parts = [{"left": column, "op": name, "right": value} for name, value in sides]
+    return And(tuple(_comparison({"BinaryExpr": part}) for part in parts))
+
+
+def _membership(node: Any, column: Path, values: Any) -> Predicate:
+    if not isinstance(values, pl.Series) or values.null_count():
+        raise _OtherShapeError
+    listed = tuple(values.to_list())
+    return _checked(node, lambda: Membership(column, listed))
 
 
 def _comparison(node: Any) -> Predicate:
     parts = node["BinaryExpr"]
-    column, value = _column(parts["left"]), _literal(parts["right"])
-    return _checked(node, lambda: Comparison(column, _OPERATORS[parts["op"]], value))
+    column, name = _column(parts["left"]), _OPERATORS[parts["op"]]
+    value, dtype = _literal(parts["right"])
+    try:
+        return _checked(node, lambda: Comparison(column, name, value))
+    except _OtherShapeError:  # a literal of a type of its own, as the optimiser of polars makes
+        return _checked(node, lambda: Comparison(column, name, value, dtype))
 
 
 def _checked(node: Any, make: Callable[[], Comparison | Membership]) -> Predicate:
@@ -132,13 +164,14 @@ def _column(node: Any) -> Path:
     raise _OtherShapeError
 
 
-def _literal(node: Any) -> Any:
+def _literal(node: Any) -> tuple[Any, pl.DataType]:
     if "Literal" not in node:
         raise _OtherShapeError
-    value = pl.select(pl.Expr.deserialize(StringIO(json.dumps(node)), format="json")).item()
+    literal = pl.select(pl.Expr.deserialize(StringIO(json.dumps(node)), format="json")).to_series()
+    value = literal.item()
     if value is None:
         raise _OtherShapeError
-    return value
+    return value, literal.dtype
 
 
 def _root_columns(expression: pl.Expr) -> frozenset[Path] | None:
