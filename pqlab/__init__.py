@@ -21,6 +21,7 @@ _PUBLIC = {
     "SourceChangedError": "pqlab.errors",
     "SourceError": "pqlab.errors",
     "UnsupportedError": "pqlab.errors",
+    "ComparePanel": "pqlab.widgets",
     "Comparison": "pqlab.comparison",
     "DiskCache": "pqlab.io.cache",
     "Dataset": "pqlab.dataset",
@@ -80,6 +81,7 @@ if TYPE_CHECKING:
     from pqlab.trace import Trace as Trace
     from pqlab.versions import show_versions as show_versions
     from pqlab.widgets import (
+        ComparePanel as ComparePanel,
         Inspector as Inspector,
         TimingPanel as TimingPanel,
         inspect as inspect,

@@ -61,9 +61,9 @@ class Lab:
         page.goto(f"{base}/workspaces/w{self._notebooks}/tree/{quote(name)}?token={token}&reset")
         page.wait_for_selector(".jp-Notebook .jp-CodeCell", timeout=KERNEL_WITHIN_MS)
         page.wait_for_function(_IS_READY, arg=len(cells), timeout=KERNEL_WITHIN_MS)
-        if theme == "dark":
-            page.evaluate(_CHANGE_THEME, "JupyterLab Dark")
-            page.wait_for_selector("body[data-jp-theme-light=false]", state="attached")
+        page.evaluate(_CHANGE_THEME, f"JupyterLab {theme.title()}")  # which lasts
+        is_light = str(theme == "light").lower()
+        page.wait_for_selector(f"body[data-jp-theme-light={is_light}]", state="attached")
         page.evaluate("void window.jupyterapp.commands.execute('notebook:run-all-cells')")
         return page
 

@@ -18,7 +18,8 @@ import pytest
 import pqlab
 from pqlab import sample
 from pqlab.errors import SelectionError
-from pqlab.inspector.timing import PanelSession, Timing, charts
+from pqlab.inspector.panel import PanelSession
+from pqlab.inspector.timing import Timing, charts
 from pqlab.inspector.timing.marks import busy_ns
 from pqlab.inspector.timing.stages import DRAWN, ORDINAL
 from pqlab.trace import Stage, WindowReason, blank_events
@@ -67,7 +68,8 @@ class Screen:
     def __init__(self, trace: pqlab.Trace) -> None:
         self.said: list[Row] = []
         self.namespace: Row = {}
-        self.session = PanelSession(trace, self._hear, namespace=self.namespace)
+        self.timing = Timing(trace)
+        self.session = PanelSession(self.timing, self._hear, namespace=self.namespace)
         self.say(open=True)
 
     def _hear(self, message: Row) -> None:
@@ -85,7 +87,7 @@ class Screen:
         return self.last("view")["body"]
 
     def marks(self) -> Any:
-        self.say(time="marks")
+        self.say(timing="marks")
         return self.last("marks")
 
 
@@ -185,25 +187,25 @@ def test_pages_are_those_of_the_trace_with_what_each_cost(trace: pqlab.Trace) ->
 
 def test_brush_and_columns_filter_the_page_table(whole: pqlab.Trace) -> None:
     screen = Screen(whole)
-    timing = screen.session.timing
+    timing = screen.timing
     span = middle(timing)
     origin = timing.frames.origin_ns
     touched = set()
     for row in whole.to_frame().to_dicts():
         if row["page"] is not None and row["stage"] in OF_PAGES and inside(row, span, origin) > 0:
             touched.add((row["column"], row["row_group"], row["page"]))
-    screen.say(time="brush", span=span)
+    screen.say(timing="brush", span=span)
     shown = timing.pages.select("column", "row_group", "page").rows()
     # A page between two of its stages at the brush's edge counts as well.
     assert touched <= set(shown)
     assert len(set(shown) - touched) <= 2
     assert screen.body["table"]["num_rows"] == len(shown) > 10
     name = shown[0][0]
-    screen.say(time="pick_column", column=timing.frames.columns.index(name))
+    screen.say(timing="pick_column", column=timing.frames.columns.index(name))
     assert set(timing.pages["column"]) == {name}
     assert screen.body["chosen_columns"] == [name]
     assert "1 column" in screen.body["filter"]
-    screen.say(time="clear")
+    screen.say(timing="clear")
     assert timing.pages.height == timing.frames.pages.height
     assert screen.body["filter"] == ""
 
@@ -216,15 +218,15 @@ def test_the_table_is_sorted_by_any_of_its_columns(whole: pqlab.Trace) -> None:
         screen.say(ask="timing", start=0, stop=100)
         return [row[names.index(column)] for row in screen.last("rows")["rows"]]
 
-    dearest = screen.session.timing.frames.pages.sort("total_ns", descending=True)
+    dearest = screen.timing.frames.pages.sort("total_ns", descending=True)
     assert shown("column")[:5] == dearest["column"][:5].to_list()
-    screen.say(time="sort", column="values")
+    screen.say(timing="sort", column="values")
     counts = [int(text.replace(",", "")) for text in shown("values")]
     assert counts == sorted(counts, reverse=True)
-    screen.say(time="sort", column="values")
+    screen.say(timing="sort", column="values")
     counts = [int(text.replace(",", "")) for text in shown("values")]
     assert counts == sorted(counts)
-    screen.say(time="sort", column="values")
+    screen.say(timing="sort", column="values")
     assert screen.body["table"]["order"] is None
 
 
@@ -277,7 +279,7 @@ def test_windows_and_misses_are_those_of_the_trace(iterated: pqlab.Trace) -> Non
 
 def test_marks_are_the_events_by_lane(trace: pqlab.Trace) -> None:
     screen = Screen(trace)
-    marks, frames = screen.marks(), screen.session.timing.frames
+    marks, frames = screen.marks(), screen.timing.frames
     assert not marks["is_binned"]
     shown = Counter(zip(marks["start"], marks["duration"], marks["drawn"], strict=True))
     origin = frames.origin_ns
@@ -335,7 +337,7 @@ def test_many_pages_are_binned_until_there_are_few() -> None:
     marks = screen.marks()
     assert marks["is_binned"]
     assert "6,000 pages: shown as sums over" in marks["told"]
-    events = screen.session.timing.frames.events
+    events = screen.timing.frames.events
     for lane, drawn_as in {
         (lane, d) for lane, d in zip(marks["lane"], marks["drawn"], strict=True)
     }:
@@ -347,10 +349,10 @@ def test_many_pages_are_binned_until_there_are_few() -> None:
         part = events.filter((pl.col("lane") == lane) & (pl.col("drawn") == drawn_as))
         spent = int((part["stop_ns"] - part["start_ns"]).sum())
         assert shown == pytest.approx(spent, abs=marks["num_bins"])
-    screen.say(time="zoom", span=[0, 1_000_000])
+    screen.say(timing="zoom", span=[0, 1_000_000])
     assert not screen.marks()["is_binned"]
     assert screen.body["shown"] == [0, 1_000_000]
-    screen.say(time="zoom", span=None)
+    screen.say(timing="zoom", span=None)
     assert screen.marks()["is_binned"]
 
 
@@ -358,7 +360,7 @@ def test_no_message_is_large_whatever_the_names_are() -> None:
     screen = Screen(many_pages(5_000, name=STRANGE + "x" * 1_000_000, workers=40))
     assert not screen.marks()["is_binned"]
     screen.say(ask="timing", start=0, stop=10_000)
-    screen.say(time="brush", span=[0, 5_000_000])
+    screen.say(timing="brush", span=[0, 5_000_000])
     assert screen.body["bars"]["rows"][0]["name"].startswith(STRANGE)
     wide = pqlab.Trace()
     recording = wide.begin("w", [f"{n}" + "y" * 2_000 for n in range(3_000)])
@@ -385,9 +387,9 @@ def test_a_first_read_is_cold_and_a_second_is_not(tmp_path: Path) -> None:
     f.read(trace=trace)
     assert trace.reads()["is_first"].to_list() == [True, False]
     screen = Screen(trace)
-    screen.say(time="look_at", read=0)
+    screen.say(timing="look_at", read=0)
     assert "cold: the first read" in screen.body["notes"][0]["text"]
-    screen.say(time="look_at", read=1)
+    screen.say(timing="look_at", read=1)
     assert not any("cold" in note["text"] for note in screen.body["notes"])
     assert [label.endswith("cold") for _, label in screen.body["reads"]] == [True, False]
     untraced = tmp_path / "u.parquet"
@@ -436,26 +438,26 @@ def test_a_trace_of_nothing() -> None:
 @pytest.mark.parametrize(
     "message",
     [
-        {"time": "no such action"},
-        {"time": "brush", "span": "ab"},
-        {"time": "brush", "span": [1, None]},
-        {"time": "brush", "span": [float("nan"), float("inf")]},
-        {"time": "zoom"},
-        {"time": "look_at", "read": 99},
-        {"time": "look_at", "read": "x"},
-        {"time": "pick_column", "column": -1},
-        {"time": "measure", "of": "moon"},
-        {"time": "export", "what": "everything"},
+        {"timing": "no such action"},
+        {"timing": "brush", "span": "ab"},
+        {"timing": "brush", "span": [1, None]},
+        {"timing": "brush", "span": [float("nan"), float("inf")]},
+        {"timing": "zoom"},
+        {"timing": "look_at", "read": 99},
+        {"timing": "look_at", "read": "x"},
+        {"timing": "pick_column", "column": -1},
+        {"timing": "measure", "of": "moon"},
+        {"timing": "export", "what": "everything"},
         {"ask": "pages", "start": 0, "stop": 1},
         {},
     ],
 )
 def test_a_wrong_message_is_an_error_as_text(whole: pqlab.Trace, message: Row) -> None:
     screen = Screen(whole)
-    before = screen.session.timing.state
+    before = screen.timing.state
     screen.session.handle(message)
     assert screen.last("error")["error"]["kind"] == "SelectionError"
-    assert screen.session.timing.state == before
+    assert screen.timing.state == before
 
 
 def test_a_brush_outside_of_the_trace_is_cut_to_it(whole: pqlab.Trace) -> None:
@@ -474,11 +476,11 @@ def test_traits_go_both_ways(whole: pqlab.Trace) -> None:
     panel = TimingPanel(whole)
     seen: list[pl.DataFrame] = []
     panel.observe(lambda change: seen.append(change.new), "pages")
-    span = middle(panel._session.timing)
+    span = middle(panel._timing)
     panel.brush = span
-    assert panel._session.timing.state.brush == span
+    assert panel._timing.state.brush == span
     assert seen[-1].height < whole.summary()["pages"].sum()
-    panel._session.handle({"time": "clear"})
+    panel._session.handle({"timing": "clear"})
     cleared: Any = panel.brush
     assert cleared is None
     assert panel.pages.height == whole.summary()["pages"].sum()
@@ -495,12 +497,12 @@ def test_exports_overwrite_nothing(
     monkeypatch.chdir(tmp_path)
     screen = Screen(whole)
     screen.namespace["timing_pages"] = "mine"
-    screen.say(time="export", what="frame")
+    screen.say(timing="export", what="frame")
     assert screen.namespace["timing_pages"] == "mine"
-    assert screen.namespace["timing_pages_2"].height == screen.session.timing.pages.height
+    assert screen.namespace["timing_pages_2"].height == screen.timing.pages.height
     assert "timing_pages_2" in screen.body["saved"]
     for _ in range(2):
-        screen.say(time="export", what="chrome")
+        screen.say(timing="export", what="chrome")
     written = sorted(path.name for path in tmp_path.iterdir())
     assert written == ["pqlab-trace.json", "pqlab-trace_2.json"]
     events = json.loads((tmp_path / written[0]).read_text())["traceEvents"]

@@ -67,7 +67,7 @@ def test_the_screen_has_the_trace_of_the_last_read(taxi: Path) -> None:
     (bar,) = [bar for bar in screen.body["bars"]["rows"] if bar["column"] is not None]
     assert bar["name"] == "fare_amount"
     assert screen.pages.height == screen.session.trace.summary()["pages"].sum()
-    screen.say(time="marks")
+    screen.say(timing="marks")
     assert len(screen.last("marks")["pages"]["key"]) == screen.pages.height
     assert screen.body["picked"] is None  # all of them: nothing to mark
 
@@ -76,7 +76,7 @@ def test_a_brush_over_one_column_picks_its_pages_until_it_is_cleared(taxi: Path)
     screen = after_a_read(taxi, ["fare_amount"])
     before = screen.session.selection.selection
     part = screen.pages.filter(pl.col("page") >= 0).sort("start_ns")[3:5]
-    screen.say(time="brush", span=[part["start_ns"][0] + 1, part["stop_ns"][1] - 1])
+    screen.say(timing="brush", span=[part["start_ns"][0] + 1, part["stop_ns"][1] - 1])
     brushed = screen.session._timing.timing.pages.filter(pl.col("page") >= 0)
     assert set(part["key"]) <= set(brushed["key"])
     picked = screen.session.selection.read()
@@ -87,7 +87,7 @@ def test_a_brush_over_one_column_picks_its_pages_until_it_is_cleared(taxi: Path)
     assert not marked & set(screen.pages.filter(pl.col("page") >= 0)["key"]) - set(brushed["key"])
     again = eval(screen.session.selection.code)
     assert again.read().equals(picked)
-    screen.say(time="clear")
+    screen.say(timing="clear")
     assert screen.session.selection.selection == before
     assert screen.body["brush"] is None
 
@@ -95,11 +95,11 @@ def test_a_brush_over_one_column_picks_its_pages_until_it_is_cleared(taxi: Path)
 def test_a_brush_over_several_columns_picks_the_rows_of_all_its_pages(taxi: Path) -> None:
     screen = after_a_read(taxi, ["fare_amount", "pickup_at"])
     stop = screen.session._timing.timing.frames.stop_ns
-    screen.say(time="brush", span=[0, stop])
+    screen.say(timing="brush", span=[0, stop])
     assert screen.session.selection.read().height == 200_000
     of_one_group = screen.pages.filter((pl.col("row_group") == 1) & (pl.col("page") >= 0))
     span = [int(of_one_group["start_ns"].min()), int(of_one_group["stop_ns"].max())]  # type: ignore[arg-type]
-    screen.say(time="brush", span=span)
+    screen.say(timing="brush", span=span)
     brushed = screen.session._timing.timing.pages.filter(pl.col("page") >= 0)
     assert brushed["leaf"].n_unique() == 2
     file, rows = screen.session.file, set[int]()
@@ -117,12 +117,12 @@ def test_a_brush_over_several_columns_picks_the_rows_of_all_its_pages(taxi: Path
 def test_brushing_does_not_pick_where_it_was_told_not_to(taxi: Path) -> None:
     screen = after_a_read(taxi, ["fare_amount"])
     before = screen.session.selection.selection
-    screen.say(time="picks", on=False)
-    screen.say(time="brush", span=[0, 1_000_000])
+    screen.say(timing="picks", on=False)
+    screen.say(timing="brush", span=[0, 1_000_000])
     assert screen.session.selection.selection == before
-    screen.say(time="picks", on=True)
+    screen.say(timing="picks", on=True)
     assert screen.session.selection.selection != before
-    screen.say(time="picks", on=False)
+    screen.say(timing="picks", on=False)
     assert screen.session.selection.selection == before
 
 
@@ -142,11 +142,11 @@ def test_what_is_picked_elsewhere_is_marked(taxi: Path) -> None:
 def test_a_mark_leads_to_its_page(taxi: Path) -> None:
     screen = after_a_read(taxi, ["fare_amount"])
     page = screen.pages.filter(pl.col("page") == 2).row(0, named=True)
-    screen.say(time="open", key=page["key"])
+    screen.say(timing="open", key=page["key"])
     view = screen.last("view")
     assert view["screen"] == "chunk"
     assert view["body"]["column"] == "fare_amount"
     assert view["body"]["page"] == 2
     assert view["body"]["page_content"]["page"] == 2
-    screen.say(time="open", key=10**9)
+    screen.say(timing="open", key=10**9)
     assert screen.last("error")["error"]["kind"] == "SelectionError"

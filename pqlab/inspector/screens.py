@@ -265,4 +265,6 @@ def up(state: State) -> dict[str, Any] | None:
         return {"screen": "chunk", "tab": "pages"}
     if state.screen == "chunk":
         return {"screen": "column"}
-    return {"column": {"screen": "grid"}, "grid": _TOP, "timing": _TOP}.get(state.screen)
+    return {"column": {"screen": "grid"}, "grid": _TOP, "timing": _TOP, "compare": _TOP}.get(
+        state.screen
+    )

@@ -2,8 +2,9 @@
 
 Messages are small dicts, ready for JSON. In: `{"do": action, ...}` changes the state;
 `{"ask": table, "start", "stop", "version"}` asks for rows; `{"load": what}` reads of the chunk
-that is shown; `{"run": "read" | "cancel"}`; `{"copy": "code" | "magic"}`; `{"time": action, ...}`
-is for the timing screen. Out, by `kind`: `view`, `rows`, `marks`, `slice`, `run`, `copy`, `error`.
+that is shown; `{"run": "read" | "cancel"}`; `{"copy": "code" | "magic"}`; `{"timing": action, ...}`
+is for the timing screen, `{"compare": action, ...}` for
+the other. Out, by `kind`: `view`, `rows`, `marks`, `slice`, `run`, `copy`, `error`.
 A version counts the views: rows of an old one are of no use.
 """
 
@@ -23,6 +24,7 @@ from pqlab.file_selection import FileSelection
 from pqlab.inspector import grid, screens, slice_text
 from pqlab.inspector.actions import act
 from pqlab.inspector.chunk import Chunk
+from pqlab.inspector.compare import LinkedCompare
 from pqlab.inspector.costs import Costs
 from pqlab.inspector.run import Reading, Run
 from pqlab.inspector.state import State
@@ -70,6 +72,7 @@ class Session:
         self._reading: Reading | None = None
         self._found: object = _NOTHING  # below the variable's name, when the read began
         self._timing = LinkedTiming(file)
+        self.compare = LinkedCompare(file)
         self._slice: Message = {"kind": "slice", "text": "", "is_planned": False}
         self._planned: tuple[Selection, int] | None = None
 
@@ -93,8 +96,12 @@ class Session:
             self.read(overwrite=bool(message.get("overwrite"))) if run == "read" else self.cancel()
         elif (copied := message.pop("copy", None)) is not None:
             self._send({"kind": "copy", "what": copied, "text": self._copied(copied)})
-        elif (action := message.pop("time", None)) is not None:
+        elif (action := message.pop("timing", None)) is not None:
             self._time(action, message)
+        elif (action := message.pop("compare", None)) is not None:
+            with self._lock:
+                self.compare.content.take(action, message, self._namespace)
+                self._show()
         elif "open" in message:
             self._show()
             self._plan()
@@ -176,6 +183,8 @@ class Session:
             return screens.overview(metadata.kept("overview of the inspector", self.file.overview))
         if state.screen == "timing":
             return self._timing.body(state)
+        if state.screen == "compare":
+            return self.compare.content.body()
         if state.screen == "grid":
             return grid.body(metadata, state, self._costs.chunks)
         if state.screen == "column":
@@ -197,6 +206,8 @@ class Session:
             )
         if table == "timing":
             return answer | self._timing.timing.rows(start, stop)
+        if table == "compare":
+            return answer | self.compare.content.rows(start, stop)
         found = self._table(table)
         return answer | (
             found.window(start, stop) if found is not None else {"start": 0, "rows": []}
@@ -361,7 +372,14 @@ class Session:
         self._keep(trace)
         return is_free
 
+    def hold_against(self, other: Any) -> None:
+        """Compare with this from now on: a file, a trace, a `pqlab.compare` result; None: reads."""
+        with self._lock:
+            self.compare.against = other
+            self._show()
+
     def _keep(self, trace: Trace) -> None:
+        self.compare.show(self.trace, trace)
         self.trace = trace
         self._costs = Costs.of(trace)
         self._timing.show(trace)

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from pqlab.plan.selection import Selection
 
-Screen: TypeAlias = Literal["overview", "grid", "column", "chunk", "timing"]
+Screen: TypeAlias = Literal["overview", "grid", "column", "chunk", "timing", "compare"]
 Lens: TypeAlias = Literal["size", "ratio", "encoding", "nulls", "pages", "time"]
 GridOrder: TypeAlias = Literal["file", "name", "size"]
 Tab: TypeAlias = Literal["pages", "page", "dictionary", "details"]

@@ -2,5 +2,6 @@
 
 from __future__ import annotations
 
+from pqlab.widgets.compare import ComparePanel as ComparePanel
 from pqlab.widgets.inspector import Inspector as Inspector, inspect as inspect
 from pqlab.widgets.timing import TimingPanel as TimingPanel

@@ -10,7 +10,9 @@ from pqlab.dataset import open as open_source
 from pqlab.errors import PqlabError, SelectionError
 from pqlab.file_selection import FileSelection
 from pqlab.inspector import Session, Unopened
+from pqlab.inspector.compare.linked import NOT_COMPARABLE, is_comparable
 from pqlab.reader import ParquetFile
+from pqlab.widgets.compare import open_file
 from pqlab.widgets.shown import Shown, user_namespace
 
 _VIEW = ("screen", "row_group", "leaf", "page", "tab", "lens")
@@ -39,7 +41,9 @@ class Inspector(Shown):
 
     `selection` is the picked `FileSelection`, and setting it picks; `view` is where the user is, as
     a dict, and setting it goes there. `code` builds the selection again; `frame` and `trace` are of
-    the last read. All can be observed.
+    the last read. All can be observed. What is set as `against` (a file or its path, a trace, a
+    `pqlab.compare` result) is compared with the file, or with the last read; None: its last two
+    reads are compared.
     """
 
     hint = (
@@ -52,6 +56,7 @@ class Inspector(Shown):
     code = traitlets.Unicode(read_only=True)
     frame = traitlets.Any(read_only=True)
     trace = traitlets.Any(read_only=True)
+    against = traitlets.Any(allow_none=True)
 
     def __init__(self, file: ParquetFile, **options: Any) -> None:
         super().__init__(**options)
@@ -97,6 +102,17 @@ class Inspector(Shown):
             if lens is not None:
                 self._session.do("look", lens=lens)
             self._session.do("go", **new)
+
+    @traitlets.validate("against")
+    def _comparable(self, proposal: Any) -> Any:
+        other = open_file(proposal["value"])
+        if not is_comparable(other):
+            raise traitlets.TraitError(NOT_COMPARABLE)
+        return other
+
+    @traitlets.observe("against")
+    def _held_against(self, change: Any) -> None:
+        self._session.hold_against(change.new)
 
     def read(self) -> None:
         """Read what is picked into the variable that the inspector names, as its button does."""

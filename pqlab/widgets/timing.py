@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import traitlets
 
-from pqlab.inspector.timing import PanelSession, static
+from pqlab.inspector.panel import PanelSession
+from pqlab.inspector.timing import Timing, static
 from pqlab.trace import Trace
 from pqlab.widgets.shown import Shown, user_namespace
 
@@ -38,14 +39,15 @@ class TimingPanel(Shown):
             raise TypeError(f"a timing panel is of a pqlab.Trace, not of {trace!r}")
         super().__init__()
         self.trace = trace
-        self._session = PanelSession(trace, self.send, namespace=user_namespace())
+        self._timing = Timing(trace)
+        self._session = PanelSession(self._timing, self.send, namespace=user_namespace())
         self._handle = self._session.handle
         self._session.on_change = self._tell_traits
         self._is_telling = False
         self._tell_traits()
 
     def _tell_traits(self) -> None:
-        timing = self._session.timing
+        timing = self._timing
         self._is_telling = True
         try:
             self.brush = timing.state.brush
@@ -72,7 +74,7 @@ class TimingPanel(Shown):
 
         from pqlab.inspector.timing.charts import bars_frame
 
-        timing = self._session.timing
+        timing = self._timing
         frame = bars_frame(timing.frames, timing.state)
         stages = frame["stage"].unique(maintain_order=True).to_list()
         bars: alt.Chart = (
@@ -90,7 +92,7 @@ class TimingPanel(Shown):
 
     def static(self) -> str:
         """Its sums as HTML without scripts."""
-        return static.html(self._session.timing.frames)
+        return static.html(self._timing.frames)
 
     def __repr__(self) -> str:
-        return "\n".join(static.lines(self._session.timing.frames))
+        return "\n".join(static.lines(self._timing.frames))

@@ -9,4 +9,4 @@ from __future__ import annotations
 
 from pqlab.inspector.timing.frames import TimingFrames as TimingFrames
 from pqlab.inspector.timing.linked import LinkedTiming as LinkedTiming
-from pqlab.inspector.timing.panel import PanelSession as PanelSession, Timing as Timing
+from pqlab.inspector.timing.panel import Timing as Timing

@@ -101,7 +101,8 @@ def _where(frames: TimingFrames, state: TimingState) -> Iterator[str]:
     stages = sums.group_by("drawn").agg(pl.col("spent_ns").sum()).sort("spent_ns", descending=True)
     drawn, spent_ns = stages.row(0)
     part = sums.filter((pl.col("drawn") == drawn) & pl.col("column").is_not_null())
-    words = f"{DRAWN[drawn].name} takes {text.share(spent_ns, whole_ns)} of the work"
+    where = "in the brushed time, " if state.brush is not None else ""
+    words = f"{where}{DRAWN[drawn].name} takes {text.share(spent_ns, whole_ns)} of the work"
     if part.height > 1:
         column, most = part.sort("spent_ns", descending=True).select("column", "spent_ns").row(0)
         name = text.clip(text.visible(column), 60)

@@ -1,16 +1,15 @@
-"""`Timing`: a trace, the user's state, what the panel shows; `PanelSession`: its messages."""
+"""`Timing`: a trace, the user's state, and what the panel shows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Callable, MutableMapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import polars as pl
 
 from pqlab import text
-from pqlab.errors import PqlabError, SelectionError
-from pqlab.inspector.slice_text import explained
+from pqlab.errors import SelectionError
 from pqlab.inspector.timing import charts, facts
 from pqlab.inspector.timing.frames import TimingFrames
 from pqlab.inspector.timing.marks import MAX_PAGES, marks, shown, whole
@@ -23,11 +22,20 @@ Message: TypeAlias = dict[str, Any]
 class Timing:
     """What a panel shows of a trace, as it was when this was made."""
 
+    channel = "timing"
+
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
         self.frames = TimingFrames.of(trace)
         self.state: TimingState = start(self.frames)
         self.saved = ""  # what was exported last
+
+    @property
+    def identity(self) -> tuple[str, str]:
+        """Title and subtitle of a panel of its own."""
+        files = self.frames.reads["file"].unique(maintain_order=True).to_list()
+        names = [text.clip(text.visible(name), 120) for name in files[:3]]
+        return "Timing", ", ".join(names) + (", …" if len(files) > 3 else "")
 
     def do(self, action: str, **arguments: Any) -> None:
         """Do one of `state.ACTIONS`. Raises `SelectionError`."""
@@ -145,73 +153,3 @@ def _unused(name: str, is_used: Callable[[str], bool]) -> str:
         number += 1
         found = f"{name}_{number}"
     return found
-
-
-class PanelSession:
-    """A panel of one trace: messages in, messages out, as `Session` has them.
-
-    `send` takes what goes out. `namespace`: where exported frames go. `on_change` is called when
-    the brush or the chosen columns are others.
-    """
-
-    def __init__(
-        self,
-        trace: Trace,
-        send: Callable[[Message], None],
-        *,
-        namespace: MutableMapping[str, Any] | None = None,
-    ) -> None:
-        self.timing, self.version = Timing(trace), 0
-        self.on_change: Callable[[], None] = lambda: None
-        self._send, self._namespace = send, namespace if namespace is not None else {}
-
-    def handle(self, message: Mapping[str, Any]) -> None:
-        """Take a message; what is wrong with it goes out as an `error`."""
-        try:
-            self._handle(dict(message))
-        except PqlabError as error:
-            self._send({"kind": "error", "error": explained(error)})
-
-    def _handle(self, message: Message) -> None:
-        if "time" in message:
-            self.do(message.pop("time"), **message)
-        elif message.pop("ask", None) == "timing":
-            version = message.pop("version", self.version)
-            answer = {"kind": "rows", "table": "timing", "version": version}
-            self._send(answer | self.timing.rows(message["start"], message["stop"]))
-        elif "open" in message:
-            self._show()
-        else:
-            raise SelectionError("a message that says nothing to a timing panel")
-
-    def do(self, action: str, **arguments: Any) -> None:
-        """Do an action, or send what it asks for."""
-        answer = self.timing.take(action, arguments, self._namespace)
-        if answer is not None:
-            self._send(answer)
-            return
-        self._show()
-        self.on_change()
-
-    def _show(self) -> None:
-        self.version += 1
-        self._send(self.view())
-
-    def view(self) -> Message:
-        """What is on the screen, but marks and rows."""
-        frames = self.timing.frames
-        files = frames.reads["file"].unique(maintain_order=True).to_list()
-        names = [text.clip(text.visible(name), 120) for name in files[:3]]
-        return {
-            "kind": "view",
-            "version": self.version,
-            "screen": "timing",
-            "tabs": [],
-            "identity": {
-                "title": "Timing",
-                "subtitle": ", ".join(names) + (", …" if len(files) > 3 else ""),
-                "figures": [],
-            },
-            "crumbs": [],
-            "body": self.timing.body(),
-        }

@@ -4,15 +4,16 @@ import { button, focusIn, h, replace, tabs } from "./dom";
 import { Link, type Model } from "./link";
 import type { View } from "./messages";
 import { chunk } from "./screens/chunk";
+import { compare } from "./screens/compare";
 import { column } from "./screens/column";
 import { grid } from "./screens/grid";
 import { overview } from "./screens/overview";
 import { timing, type TimingScreen } from "./screens/timing";
-import { renderPanel } from "./panel";
+import { isPanel, renderPanel } from "./panel";
 import type { Keys, Screen } from "./screens/screen";
 import { sliceBar } from "./slice";
 
-const MAKERS = { overview, grid, column, chunk, timing };
+const MAKERS = { overview, grid, column, chunk, timing, compare };
 const RESTARTED = "The kernel was restarted, or is gone: run the cell again to go on. What you see is what was read before.";
 
 function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
@@ -41,6 +42,7 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
     "1": ["overview", () => link.go({ screen: "overview" })],
     "2": ["grid", () => link.go({ screen: "grid" })],
     "3": ["timing", () => link.go({ screen: "timing" })],
+    "4": ["compare", () => link.go({ screen: "compare" })],
     Backspace: ["up", () => link.view?.up != null && link.go(link.view.up)],
     r: ["read", () => link.read()],
     c: ["copy code", () => link.copy("code")],
@@ -61,6 +63,7 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
         { name: "overview", label: "Overview", go: () => link.go({ screen: "overview" }) },
         { name: "grid", label: "Grid", go: () => link.go({ screen: "grid" }) },
         { name: "timing", label: "Timing", go: () => link.go({ screen: "timing" }) },
+        { name: "compare", label: "Compare", go: () => link.go({ screen: "compare" }) },
       ],
       view.screen,
     );
@@ -128,5 +131,5 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
 }
 
 export default {
-  render: (context: { model: Model; el: HTMLElement }): (() => void) => (context.model.get("part") === "timing" ? renderPanel : render)(context),
+  render: (context: { model: Model; el: HTMLElement }): (() => void) => (isPanel(context.model.get("part")) ? renderPanel : render)(context),
 };

@@ -72,7 +72,11 @@ export class Link {
 
   /** Does something to the timing screen, or asks it for something. */
   time(action: string, details: object = {}): void {
-    this.model.send({ time: action, ...details });
+    this.model.send({ timing: action, ...details });
+  }
+
+  compare(action: string, details: object = {}): void {
+    this.model.send({ compare: action, ...details });
   }
 
   ask(table: string, start: number, stop: number, details: object = {}): void {

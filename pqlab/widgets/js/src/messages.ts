@@ -1,5 +1,6 @@
 // What goes over the wire; the other end is pqlab/inspector/session.py.
 
+import type { CompareBody } from "./compare/messages";
 import type { Marks, TimingBody } from "./timing/messages";
 
 export type Ordinal = number | null;
@@ -145,7 +146,8 @@ export type View =
   | ViewOf<"grid", GridBody>
   | ViewOf<"column", ColumnBody>
   | ViewOf<"chunk", ChunkBody>
-  | ViewOf<"timing", TimingBody>;
+  | ViewOf<"timing", TimingBody>
+  | ViewOf<"compare", CompareBody>;
 
 export interface Rows {
   kind: "rows";

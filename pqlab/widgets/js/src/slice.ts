@@ -57,15 +57,17 @@ export function sliceBar(link: Link): SliceBar {
 
   function running(of: Run): Child[] {
     if (of.state === "failed")
-      return [of.error !== null && failure(of.error), button("Retry", () => link.read(), { "data-name": "retry" })];
-    if (of.state === "done") return [h("span", { class: "pq-done" }, `✓ ${of.variable}: ${of.text}`)];
-    if (of.state === "cancelled") return [h("span", {}, of.text)];
+      return [of.error !== null && failure(of.error), button("Retry", () => link.read(), { "data-name": "retry" }), cost()];
+    if (of.state === "done") return [h("span", { class: "pq-done" }, `✓ ${of.variable}: ${of.text}`), cost()];
+    if (of.state === "cancelled") return [h("span", {}, of.text), cost()];
     return [
       h("progress", { max: 1, value: of.share, "aria-label": "Progress" }),
       h("span", { class: "pq-number" }, of.text),
       button("Cancel", () => link.cancel(), { "data-name": "cancel", disabled: of.state === "cancelling" }),
     ];
   }
+
+  const cost = (): Child => button("What it cost", () => link.go({ screen: "timing" }), { class: "pq-link", "data-name": "to timing" });
 
   function copied(copy: Copy): void {
     const text = h("textarea", { readonly: true, rows: 2, "aria-label": "Copied text" });

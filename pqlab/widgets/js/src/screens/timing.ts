@@ -92,7 +92,7 @@ export function timing(link: Link): TimingScreen {
     drawMeasures(next);
     replace(encodings, ...histograms(next.distribution));
     count.textContent = `${next.table.num_rows.toLocaleString("en")}${next.filter === "" ? "" : " of the brushed time and columns"}, a click on a heading sorts`;
-    pages.update(next.table, next.picked ?? []);
+    pages.update(next.table, next.brush === null ? (next.picked ?? []) : []);
     drawWindows();
   }
 

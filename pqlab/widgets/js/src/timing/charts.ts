@@ -11,7 +11,7 @@ const HISTOGRAM: Span = [320, 26]; // width, height of its own units
 const WINDOWS_HEIGHT = 96;
 const DASHES = ["", "6 3", "2 3", "8 3 2 3", "12 4", "4 4", "1 4", "10 2 2 2"];
 
-function svg(tag: string, properties: { [name: string]: string | number }, ...children: (Element | string)[]): SVGElement {
+export function svg(tag: string, properties: { [name: string]: string | number }, ...children: (Element | string)[]): SVGElement {
   const element = document.createElementNS(SVG, tag);
   for (const [name, value] of Object.entries(properties)) element.setAttribute(name, String(value));
   element.append(...children);

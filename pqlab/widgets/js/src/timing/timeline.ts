@@ -55,10 +55,9 @@ export function timeline(actions: TimelineActions): Timeline {
     canvas,
     ...veils,
     brush,
-    tip,
   );
   const told = h("div", { class: "pq-muted pq-told" });
-  const element = h("div", {}, surface, told, said);
+  const element = h("div", { class: "pq-timeline-box" }, surface, tip, told, said);
   const observer = new ResizeObserver(() => draw());
   observer.observe(surface);
   const themes = new MutationObserver(() => draw());
@@ -431,8 +430,7 @@ export function timeline(actions: TimelineActions): Timeline {
     tip.hidden = false;
     const room = surface.clientWidth;
     tip.style.left = `${Math.min(Math.max(x - tip.offsetWidth / 2, 4), Math.max(room - tip.offsetWidth - 4, 4))}px`;
-    const isLow = y + LANE + tip.offsetHeight > parseFloat(canvas.style.height);
-    tip.style.top = `${isLow ? Math.max(y - LANE / 2 - tip.offsetHeight - 4, 0) : y + LANE / 2 + 4}px`;
+    tip.style.top = `${y - surface.scrollTop + LANE / 2 + 6}px`;
   }
 
   function hideTip(): void {
