@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, Unpack, overload
@@ -32,9 +32,13 @@ if TYPE_CHECKING:
     from pqlab.filtered.selection import FilteredSelection
     from pqlab.footer.bloom_filter import BloomFilter
     from pqlab.overview.view import View
+    from pqlab.page import Page
     from pqlab.stream.iterator import Frames
     from pqlab.stream.job import Job
+    from pqlab.trial import BestSettings, Trial
     from pqlab.widgets import Inspector
+
+_TRIED_PAGES = (1 << 16, 1 << 20)  # bytes of a page, uncompressed
 
 
 def open(  # noqa: A001  # as `pqlab.open`, which takes folders, too
@@ -283,6 +287,45 @@ class ParquetFile:
 
         return file_findings(self, filters=filters, read=read)
 
+    def rewrite_trial(
+        self, selection: Any = None, *, seconds: float = 2, **writer_settings: Any
+    ) -> Trial:
+        """Write a slice under other settings of pyarrow's writer, into memory, and read both.
+
+        `selection`: of this file, or columns as of `select`; None: all. The result has the sizes,
+        how long reading takes (`pqlab.compare`, for so many `seconds`), and the settings as code.
+        """
+        from pqlab.trial import rewrite_trial
+
+        return rewrite_trial(self._selected(selection), writer_settings, seconds=seconds)
+
+    def best_settings(
+        self,
+        selection: Any = None,
+        *,
+        codecs: Sequence[str] = ("NONE", "SNAPPY", "ZSTD"),
+        page_bytes: Sequence[int] = _TRIED_PAGES,
+        bandwidth_mb_per_s: float = 500,
+    ) -> BestSettings:
+        """Try writer settings column by column, and say what each would gain.
+
+        Dictionary, encodings, `codecs` and `page_bytes` are tried with each other; the cheapest is
+        the one that takes least to fetch, at that bandwidth, and to read. `selection` as of
+        `rewrite_trial`; it should be a few hundred thousand rows: each candidate is written once
+        and read three times.
+        """
+        from pqlab.trial import best_settings
+
+        return best_settings(
+            self._selected(selection),
+            codecs=codecs,
+            page_bytes=page_bytes,
+            bandwidth_mb_per_s=bandwidth_mb_per_s,
+        )
+
+    def _selected(self, selection: Any) -> FileSelection:
+        return selection if isinstance(selection, FileSelection) else self.select(selection)
+
     def diff(self, other: ParquetFile, *, values: bool = False, max_rows: int = 10) -> pl.DataFrame:
         """What another file has differently: a row per difference, none if there is none.
 
@@ -328,6 +371,18 @@ class ParquetFile:
 
         key = self._row_group(row_group), self._leaf(column)
         return read_filter(self.source, self.metadata, key, self.limits)
+
+    def page(self, row_group: int, column: Any, page: int) -> Page:
+        """A data page, or the dictionary page (-1), to be taken apart.
+
+        `.header`, `.bytes`, `.levels`, `.runs`, `.miniblocks`, `.values`: what a writer's author
+        needs to see. Raises `SelectionError` for a page that the chunk does not have.
+        """
+        from pqlab.page import Page
+
+        key = self._row_group(row_group), self._leaf(column)
+        with placed(file=self.name):
+            return Page(self, *key, to_ordinal(page, "a page"))
 
     def page_header(self, row_group: int, column: Any, page: int) -> Any:
         """The raw thrift struct `PageHeader` of a data page, or of the dictionary page (-1).

@@ -77,6 +77,7 @@ def test_frames_have_the_documented_columns(data: bytes, metadata: FileMetaData)
         "layout": layout_frame(metadata, len(data)),
         "check": pqlab.open(rewritten(data, lambda footer: setattr(footer, "num_rows", 7))).check(),
         "findings": pqlab.open(data).findings(),
+        "trials": pqlab.open(data).best_settings([0], codecs=["NONE"]).frame,
         "diff": pqlab.open(data).diff(pqlab.open(written(TABLE, compression="none"))),
         "explain": pqlab.open(data).select(where=pl.len() > 0).explain().frame,
     }

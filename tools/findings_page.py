@@ -37,4 +37,26 @@ def page() -> str:
         f"| {rule.limit:,} {rule.unit} | {rule.setting.replace('|', '')} |\n"
         for name, rule in RULES.items()
     ]
-    return _HEAD + "".join(rows)
+    return _HEAD + "".join(rows) + _TAIL
+
+
+_TAIL = """
+## What would other settings do?
+
+```python
+import pqlab
+
+with pqlab.open(pqlab.sample.write("trips.parquet")) as file:
+    selection = file.select(["fare_amount"], row_groups=0)
+    print(file.rewrite_trial(selection, compression="zstd", use_dictionary=False, seconds=0.1))
+    best = file.best_settings(selection, codecs=["NONE", "ZSTD"])
+    print(best.frame)    # a row per column and what was tried
+    print(best.code)     # the best of each column, as a call of pyarrow's writer
+```
+
+`rewrite_trial` writes the slice with pyarrow into memory, and compares reading it with reading \
+the file by `pqlab.compare`: sizes, a ratio of times with its interval, the settings as code. \
+`best_settings` tries dictionary, encodings, codecs and page sizes with each other, and takes what \
+costs least to fetch (`bandwidth_mb_per_s`) and to read. Take a slice of a few hundred thousand \
+rows.
+"""

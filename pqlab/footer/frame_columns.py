@@ -281,6 +281,21 @@ FINDINGS: tuple[FrameColumn, ...] = (
     _text("setting", "What of a writer would change it, as pyarrow calls it."),
 )
 
+TRIALS: tuple[FrameColumn, ...] = (
+    _LEAF,
+    _COLUMN,
+    _text("encoding", "What was tried: `DICTIONARY`, or the encoding of the values."),
+    _text("codec", "The codec, as pyarrow calls it."),
+    _bytes("page_bytes", "The writer's `data_page_size`."),
+    _bytes("size_bytes", "Size of the column chunks that were written."),
+    _count("read_ns", "ns", "The least time that a read of them took."),
+    _bytes("saved_bytes", "What the file's own chunks are larger by."),
+    _count("saved_ns", "ns", "What reading the file's own took longer."),
+    _count("cost_ns", "ns", "Reading, and fetching at the bandwidth that was given."),
+    FrameColumn("cost_ratio", pl.Float64(), None, "That, over the same of the file as it is."),
+    _flag("is_best", "Whether the column is to be written so, under one page size for all."),
+)
+
 DIFF: tuple[FrameColumn, ...] = (
     _text(
         "part",
@@ -336,6 +351,7 @@ FRAMES: dict[str, tuple[FrameColumn, ...]] = {
     "layout": LAYOUT,
     "check": CHECK,
     "findings": FINDINGS,
+    "trials": TRIALS,
     "diff": DIFF,
     "explain": EXPLAIN,
 }
