@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import quote
 
 from playwright.sync_api import Browser, Page, expect, sync_playwright
@@ -49,7 +49,12 @@ class Lab:
         self._notebooks = 0
 
     def open(
-        self, *cells: str, width: int = 1600, height: int = 1000, theme: str = "light"
+        self,
+        *cells: str,
+        width: int = 1600,
+        height: int = 1000,
+        theme: str = "light",
+        application: Literal["lab", "notebook"] = "lab",
     ) -> Page:
         """A page with a new notebook of these cells, all of them run."""
         self._notebooks += 1
@@ -57,8 +62,7 @@ class Lab:
         (self.folder / name).write_text(json.dumps(_notebook(cells)), encoding="utf-8")
         page = self._browser.new_page(viewport={"width": width, "height": height})
         page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-        base, _, token = self._url.partition("?token=")
-        page.goto(f"{base}/workspaces/w{self._notebooks}/tree/{quote(name)}?token={token}&reset")
+        page.goto(self._address(name, application))
         page.wait_for_selector(".jp-Notebook .jp-CodeCell", timeout=KERNEL_WITHIN_MS)
         page.wait_for_function(_IS_READY, arg=len(cells), timeout=KERNEL_WITHIN_MS)
         page.evaluate(_CHANGE_THEME, f"JupyterLab {theme.title()}")  # which lasts
@@ -66,6 +70,19 @@ class Lab:
         page.wait_for_selector(f"body[data-jp-theme-light={is_light}]", state="attached")
         page.evaluate("void window.jupyterapp.commands.execute('notebook:run-all-cells')")
         return page
+
+    def look(self, name: str) -> Page:
+        """A page with a notebook that is there, of which no cell is run."""
+        page = self._browser.new_page(viewport={"width": 1600, "height": 1000})
+        page.goto(self._address(name, "lab"))
+        page.wait_for_selector(".jp-Notebook .jp-CodeCell", timeout=KERNEL_WITHIN_MS)
+        return page
+
+    def _address(self, name: str, application: str) -> str:
+        base, _, token = self._url.partition("?token=")
+        if application == "notebook":
+            return f"{base.removesuffix('/lab')}/notebooks/{quote(name)}?token={token}"
+        return f"{base}/workspaces/w{self._notebooks}/tree/{quote(name)}?token={token}&reset"
 
     def run(self, page: Page, code: str) -> None:
         """Run more code in the notebook's last cell, which is empty; another one follows it."""
@@ -112,12 +129,16 @@ def lab_server(folder: Path) -> Iterator[Lab]:
     (settings / "notification.jupyterlab-settings").write_text(
         json.dumps({"fetchNews": "false", "checkForUpdates": False})
     )
+    config = home / "config"
+    config.mkdir()
+    served = {"ServerApp": {"jpserver_extensions": {"notebook": True}}}
+    (config / "jupyter_server_config.json").write_text(json.dumps(served))
     environment = {
         **os.environ,
         "JUPYTERLAB_SETTINGS_DIR": str(home / "settings"),
         "JUPYTERLAB_WORKSPACES_DIR": str(home / "workspaces"),
         "JUPYTER_RUNTIME_DIR": str(home / "runtime"),
-        "JUPYTER_CONFIG_DIR": str(home / "config"),
+        "JUPYTER_CONFIG_DIR": str(config),
         "IPYTHONDIR": str(home / "ipython"),
     }
     log = folder / ".lab.log"
@@ -127,6 +148,7 @@ def lab_server(folder: Path) -> Iterator[Lab]:
                 *(sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"),
                 *("--ServerApp.port=0", f"--ServerApp.root_dir={folder}"),
                 *("--LabApp.extension_manager=readonly", "--LabApp.expose_app_in_browser=True"),
+                "--JupyterNotebookApp.expose_app_in_browser=True",
             ],
             stdout=written,
             stderr=subprocess.STDOUT,

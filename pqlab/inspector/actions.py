@@ -49,7 +49,7 @@ def go(
     if leaf is not None:
         new = replace(new, leaf=_ordinal(leaf, metadata.num_leaves))
     if (new.leaf, new.row_group) != (state.leaf, state.row_group):
-        new = replace(new, page=None, tab="pages", search="")
+        new = replace(new, page=None, tab="pages", search="", probe="")
     if page is not None:
         new = replace(new, page=int(page), tab="page")
     if tab is not None:
@@ -69,14 +69,20 @@ def look(
     order: str | None = None,
     pattern: str | None = None,
     search: str | None = None,
+    probe: str | None = None,
 ) -> State:
-    """Look at the grid through another lens, in another order, or at some of it."""
+    """Look at the grid through another lens, in another order, or at some of it.
+
+    Or at the dictionary's entries that have `search` in them; or for `probe` in the bloom filter.
+    """
     if lens is not None:
         state = replace(state, lens=_choice(lens, Lens))
     if order is not None:
         state = replace(state, grid_order=_choice(order, GridOrder))
     if pattern is not None:
         state = replace(state, filter=str(pattern)[:200])
+    if probe is not None:
+        state = replace(state, probe=str(probe)[:1000])
     return state if search is None else replace(state, search=str(search)[:200])
 
 

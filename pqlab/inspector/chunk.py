@@ -10,7 +10,9 @@ import polars as pl
 
 from pqlab import text
 from pqlab.errors import PqlabError, SelectionError
+from pqlab.footer.bloom_filter import BloomFilter
 from pqlab.footer.metadata import FileMetaData, Present
+from pqlab.inspector import bloom
 from pqlab.inspector.costs import Costs
 from pqlab.inspector.grid import spans
 from pqlab.inspector.screens import chunk_facts, clipped, pages_table
@@ -37,6 +39,7 @@ class Chunk:
     pages: pl.DataFrame | None = None
     has_headers: bool = False
     dictionary: pl.DataFrame | None = None
+    bloom_filter: BloomFilter | None = None
     page: dict[str, Any] | None = None
     is_sure: bool = False  # that a large dictionary is wanted
     _words: pl.Series | None = None  # of the dictionary, as they are searched
@@ -53,6 +56,8 @@ class Chunk:
             self.dictionary = pl.DataFrame(
                 {"index": pl.int_range(len(entries), eager=True), "value": entries}
             )
+        elif what == "bloom filter":
+            self.bloom_filter = file.bloom_filter(self.row_group, self.leaf)
         elif what == "page" and state.page is not None:
             self.page = self._load_page(file, state.page)
         else:
@@ -104,6 +109,9 @@ class Chunk:
             "dictionary": self._head(file, state, "dictionary", costs),
             "dictionary_to_read": self._dictionary_to_read(file.metadata),
             "is_dictionary_large": self.is_sure and self.dictionary is None,
+            "bloom": bloom.body(
+                metadata, self.row_group, self.leaf, self.bloom_filter, state.probe
+            ),
             "search": state.search,
             "page_content": self.page if self.page and self.page["page"] == state.page else None,
         }

@@ -10,7 +10,7 @@ from pqlab.plan.selection import Selection
 Screen: TypeAlias = Literal["overview", "grid", "column", "chunk", "timing", "compare"]
 Lens: TypeAlias = Literal["size", "ratio", "encoding", "nulls", "pages", "time"]
 GridOrder: TypeAlias = Literal["file", "name", "size"]
-Tab: TypeAlias = Literal["pages", "page", "dictionary", "details"]
+Tab: TypeAlias = Literal["pages", "page", "dictionary", "bloom", "details"]
 
 
 class Order(NamedTuple):
@@ -25,6 +25,7 @@ class State:
     """All that the user has changed. Ordinals: `row_group`, `leaf`, `page` of where they are.
 
     `orders`: of the tables, by name. `folded`: root columns whose leaves are hidden in the grid.
+    `search` is in the dictionary's entries that are shown, `probe` looked for by the bloom filter.
     `variable`: the name that a frame will have.
     """
 
@@ -39,6 +40,7 @@ class State:
     folded: frozenset[int] = frozenset()
     orders: tuple[tuple[str, Order], ...] = ()
     search: str = ""
+    probe: str = ""
     selection: Selection = field(default_factory=Selection)
     variable: str = "df"
 

@@ -46,6 +46,26 @@ export function focusIn(element: HTMLElement): HTMLElement | null {
   return focused instanceof HTMLElement && element.contains(focused) ? focused : null;
 }
 
+/** Keys that are pressed in here are for what is in here: Jupyter's shortcuts look at the focus itself. */
+export function keepKeys(root: HTMLElement): void {
+  const keep = (element: EventTarget | null) => (element as HTMLElement).setAttribute("data-lm-suppress-shortcuts", "true");
+  keep(root);
+  root.addEventListener("focusin", (event) => keep(event.target));
+}
+
+const DOUBLE_CLICK_MS = 400;
+
+/** Tells the second of two clicks on the same thing, also where it was drawn anew between them. */
+export function doubleClicks(): (what: string) => boolean {
+  let [last, when] = ["", 0];
+  return (what) => {
+    const now = performance.now();
+    const isSecond = what === last && now - when < DOUBLE_CLICK_MS;
+    [last, when] = isSecond ? ["", 0] : [what, now];
+    return isSecond;
+  };
+}
+
 export interface Tab {
   name: string;
   label: string;

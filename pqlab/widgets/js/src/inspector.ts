@@ -1,6 +1,6 @@
 // The inspector in a notebook: chrome, the screen that the kernel says, the slice bar.
 
-import { button, focusIn, h, replace, tabs } from "./dom";
+import { button, focusIn, h, keepKeys, replace, tabs } from "./dom";
 import { Link, type Model } from "./link";
 import type { View } from "./messages";
 import { chunk } from "./screens/chunk";
@@ -29,7 +29,7 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
   const keyBar = h("div", { class: "pq-keys pq-muted", "aria-label": "Keys" });
   const root = h(
     "div",
-    { class: "pq-inspector", "data-lm-suppress-shortcuts": "true", on: { keydown, keyup: drawKeys, pointerup: drawKeys } },
+    { class: "pq-inspector", on: { keydown, keyup: drawKeys, pointerup: drawKeys } },
     identity,
     crumbs,
     main,
@@ -97,6 +97,7 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
   link.on("copy", slice.copied);
   link.on("error", (message) => slice.failed(message.error));
   link.whenItsLifeChanges((isAlive) => replace(notice, !isAlive && h("div", { class: "pq-notice", role: "alert" }, `⚠ ${RESTARTED}`)));
+  keepKeys(root);
   el.append(root);
   link.open();
 

@@ -112,8 +112,18 @@ export interface ChunkBody {
   dictionary: TableHead | null;
   dictionary_to_read: string;
   is_dictionary_large: boolean;
+  bloom: BloomTab;
   search: string;
   page_content: PageContent | null;
+}
+
+export interface BloomTab {
+  to_read: string;
+  none: string;
+  facts: [string, string][];
+  value: string;
+  answer: "absent" | "maybe" | "unknown" | "wrong" | null;
+  words: string;
 }
 
 export interface PageContent {

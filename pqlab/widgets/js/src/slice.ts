@@ -1,8 +1,8 @@
 // The slice bar: what the picked slice reads, how to have it, and how a read goes on.
 
-import { button, h, replace, type Child } from "./dom";
+import { button, focusIn, h, replace, type Child } from "./dom";
 import type { Link } from "./link";
-import type { Copy, Failure, Run, Slice } from "./messages";
+import type { Copy, Failure, Run } from "./messages";
 
 export interface SliceBar {
   readonly element: HTMLElement;
@@ -13,10 +13,37 @@ export interface SliceBar {
 
 export function sliceBar(link: Link): SliceBar {
   const words = h("div", { class: "pq-slice-words", role: "status", "aria-live": "polite" });
-  const tools = h("div", { class: "pq-tools" });
-  const run = h("div", { class: "pq-run", role: "status", "aria-live": "polite" });
   const copies = h("div", { class: "pq-copied" });
   const problem = h("div", {});
+  // What is pressed stays the same element while it is drawn: else a press would be lost.
+  const variable = h("input", {
+    class: "pq-variable",
+    "data-name": "variable",
+    "aria-label": "Name of the variable",
+    spellcheck: "false",
+    on: { change: () => link.do("name", { variable: variable.value }) },
+  });
+  const read = button("Read", () => link.read(), { class: "pq-primary", "data-name": "read" });
+  const overwrite = button("", () => link.read(true), { class: "pq-danger", "data-name": "overwrite" });
+  const there = h("span", {});
+  const clear = button("Clear", () => link.do("clear"), { "data-name": "clear" });
+  const tools = h(
+    "div",
+    { class: "pq-tools" },
+    h("label", {}, "into ", variable),
+    read,
+    overwrite,
+    there,
+    button("Copy code", () => link.copy("code"), { "data-name": "copy code" }),
+    button("Copy %pqread", () => link.copy("magic"), { "data-name": "copy magic" }),
+    clear,
+  );
+  const progress = h("progress", { max: 1, "aria-label": "Progress" });
+  const said = h("span", { class: "pq-number" });
+  const cancel = button("Cancel", () => link.cancel(), { "data-name": "cancel" });
+  const retry = button("Retry", () => link.read(), { "data-name": "retry" });
+  const cost = button("What it cost", () => link.go({ screen: "timing" }), { class: "pq-link", "data-name": "to timing" });
+  const run = h("div", { class: "pq-run", role: "status", "aria-live": "polite" });
   const element = h("div", { class: "pq-slice", "aria-label": "Slice" }, problem, words, tools, run, copies);
 
   function draw(): void {
@@ -30,44 +57,28 @@ export function sliceBar(link: Link): SliceBar {
       ...slice.details.map((detail) => h("div", { class: "pq-muted" }, `⚠ ${detail}`)),
     );
     const isRunning = link.run?.state === "running" || link.run?.state === "cancelling";
-    replace(
-      tools,
-      h("label", {}, "into ", name(slice)),
-      slice.confirm
-        ? button(`Overwrite ${slice.variable}`, () => link.read(true), { class: "pq-danger", "data-name": "overwrite" })
-        : button("Read", () => link.read(), { class: "pq-primary", "data-name": "read", disabled: isRunning || !slice.is_planned }),
-      slice.confirm && h("span", {}, `There is a variable ${slice.variable} already.`),
-      button("Copy code", () => link.copy("code"), { "data-name": "copy code" }),
-      button("Copy %pqread", () => link.copy("magic"), { "data-name": "copy magic" }),
-      !slice.is_everything && button("Clear", () => link.do("clear"), { "data-name": "clear" }),
-    );
-    replace(run, ...(link.run === null ? [] : running(link.run)));
+    if (focusIn(variable) === null) variable.value = slice.variable;
+    read.disabled = isRunning || !slice.is_planned;
+    read.hidden = slice.confirm;
+    overwrite.hidden = there.hidden = !slice.confirm;
+    overwrite.textContent = `Overwrite ${slice.variable}`;
+    there.textContent = `There is a variable ${slice.variable} already.`;
+    clear.hidden = slice.is_everything;
+    if (link.run !== null) drawRun(link.run);
   }
 
-  function name(slice: Slice): HTMLElement {
-    return h("input", {
-      class: "pq-variable",
-      "data-name": "variable",
-      "aria-label": "Name of the variable",
-      spellcheck: "false",
-      value: slice.variable,
-      on: { change: (e: Event) => link.do("name", { variable: (e.target as HTMLInputElement).value }) },
-    });
+  function drawRun(of: Run): void {
+    progress.value = of.share;
+    said.textContent = of.state === "done" ? `✓ ${of.variable}: ${of.text}` : of.text;
+    said.className = of.state === "done" ? "pq-done" : "pq-number";
+    cancel.disabled = of.state === "cancelling";
+    const parts: { [state: string]: Child[] } = {
+      failed: [of.error !== null && failure(of.error), retry, cost],
+      done: [said, cost],
+      cancelled: [said, cost],
+    };
+    replace(run, ...(parts[of.state] ?? [progress, said, cancel]));
   }
-
-  function running(of: Run): Child[] {
-    if (of.state === "failed")
-      return [of.error !== null && failure(of.error), button("Retry", () => link.read(), { "data-name": "retry" }), cost()];
-    if (of.state === "done") return [h("span", { class: "pq-done" }, `✓ ${of.variable}: ${of.text}`), cost()];
-    if (of.state === "cancelled") return [h("span", {}, of.text), cost()];
-    return [
-      h("progress", { max: 1, value: of.share, "aria-label": "Progress" }),
-      h("span", { class: "pq-number" }, of.text),
-      button("Cancel", () => link.cancel(), { "data-name": "cancel", disabled: of.state === "cancelling" }),
-    ];
-  }
-
-  const cost = (): Child => button("What it cost", () => link.go({ screen: "timing" }), { class: "pq-link", "data-name": "to timing" });
 
   function copied(copy: Copy): void {
     const text = h("textarea", { readonly: true, rows: 2, "aria-label": "Copied text" });

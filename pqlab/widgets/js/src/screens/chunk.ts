@@ -1,8 +1,8 @@
 // One column chunk: what the footer says, its pages, its dictionary, and a page itself.
 
-import { button, h, replace, tabs, type Child } from "../dom";
+import { button, focusIn, h, replace, tabs, type Child } from "../dom";
 import type { Link } from "../link";
-import type { ChunkBody, PageContent } from "../messages";
+import type { BloomTab, ChunkBody, PageContent } from "../messages";
 import type { Keys, Screen } from "./screen";
 import { table } from "./table";
 
@@ -10,6 +10,7 @@ const TABS: [string, string][] = [
   ["pages", "Pages"],
   ["page", "Page"],
   ["dictionary", "Dictionary"],
+  ["bloom", "Bloom filter"],
   ["details", "Details"],
 ];
 
@@ -39,6 +40,8 @@ export function chunk(link: Link): Screen<ChunkBody> {
       body.tab,
     );
     replace(content, ...drawn(body));
+    const focused = focusIn(tablist);
+    if (focused !== null && focused.getAttribute("aria-selected") !== "true") focus(); // another way led here
     if (body.tab === "pages" && body.pages !== null) pages.update(body.pages, body.picked_pages);
     if (body.tab === "dictionary" && body.dictionary !== null) dictionary.update(body.dictionary);
   }
@@ -49,6 +52,8 @@ export function chunk(link: Link): Screen<ChunkBody> {
         return pagesTab(body);
       case "dictionary":
         return dictionaryTab(body);
+      case "bloom":
+        return bloomTab(body.bloom);
       case "page":
         return body.page_content === null ? [h("p", { class: "pq-muted" }, "reading the page…")] : pageTab(body.page_content);
       default:
@@ -100,6 +105,31 @@ export function chunk(link: Link): Screen<ChunkBody> {
     ];
   }
 
+  function bloomTab(bloom: BloomTab): Child[] {
+    if (bloom.none !== "") return [h("p", { class: "pq-muted" }, bloom.none)];
+    if (bloom.facts.length === 0)
+      return [
+        h("p", {}, "It tells values that the chunk does not have. It is not read."),
+        button(`Read ${bloom.to_read}`, () => link.load("bloom filter"), { class: "pq-primary", "data-name": "load bloom filter" }),
+      ];
+    return [
+      h(
+        "p",
+        { class: "pq-tools" },
+        h("input", {
+          type: "search",
+          "data-name": "probe",
+          placeholder: "Is this value there?",
+          "aria-label": "A value to look for",
+          value: bloom.value,
+          on: { input: (e: Event) => link.do("look", { probe: (e.target as HTMLInputElement).value }) },
+        }),
+        h("b", { class: `pq-answer pq-answer-${bloom.answer}`, role: "status", "aria-live": "polite" }, bloom.words),
+      ),
+      h("dl", {}, ...bloom.facts.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])),
+    ];
+  }
+
   function pageTab(page: PageContent): Child[] {
     return [
       h(
@@ -118,7 +148,7 @@ export function chunk(link: Link): Screen<ChunkBody> {
     const found: Keys = [["← →", "changes tabs"]];
     if (shownTable() !== null) found.unshift(["↑ ↓", "moves"]);
     if (shownTable() === pages) found.push(["Shift+↑ ↓", "picks pages"], ["Enter", "opens a page"], ["Esc", "all pages"]);
-    if (shownTable() === dictionary) found.push(["/", "searches"]);
+    if (shownTable() === dictionary || (tab === "bloom" && current?.bloom.facts.length)) found.push(["/", "searches"]);
     return found;
   }
 

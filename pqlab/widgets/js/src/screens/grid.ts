@@ -1,7 +1,7 @@
 // Row groups × columns as a heat map: rows are columns of the file, shades say what a lens sees.
 
 import { Blocks } from "../blocks";
-import { h, replace } from "../dom";
+import { doubleClicks, h, replace } from "../dom";
 import type { Link } from "../link";
 import type { Cell, GridBody, GridRow, Rows, Span } from "../messages";
 import { range, virtual, type Virtual } from "../virtual";
@@ -40,6 +40,7 @@ export function grid(link: Link): Screen<GridBody> {
   let cellWidth = CELL_WIDTHS[0];
   let visited: readonly [number | null, number | null] = [null, null]; // where the user was last
 
+  const isSecondClick = doubleClicks();
   const blocks = new Blocks<GridRow>((start, stop) => link.ask("grid", start, stop, { row_groups: groups }));
   const bar = h("div", { class: "pq-tools" });
   const legend = h("div", { class: "pq-shades" });
@@ -54,7 +55,7 @@ export function grid(link: Link): Screen<GridBody> {
       "data-name": "grid",
       "aria-label": "Columns of the file by row groups",
       "aria-multiselectable": "true",
-      on: { keydown, pointerdown, pointermove, pointerup, dblclick: open, pointerleave: () => (isDragging = false) },
+      on: { keydown, pointerdown, pointermove, pointerup, pointerleave: () => (isDragging = false) },
     },
     content,
   );
@@ -286,6 +287,11 @@ export function grid(link: Link): Screen<GridBody> {
   function pointerup(event: PointerEvent): void {
     if (!isDragging || anchor === null) return;
     isDragging = false;
+    scroller.focus({ preventScroll: true });
+    if (isSecondClick(cellId(active))) {
+      open();
+      return;
+    }
     pick(anchor, active, event.ctrlKey || event.metaKey ? "toggle" : "replace");
     draw();
   }

@@ -1,7 +1,7 @@
 // A long table: rows in view only, sorted by its heads, walked by mouse and keys.
 
 import { Blocks } from "../blocks";
-import { h, replace } from "../dom";
+import { doubleClicks, h, replace } from "../dom";
 import type { Link } from "../link";
 import type { Rows, Span, TableHead } from "../messages";
 import { range, virtual, type Virtual } from "../virtual";
@@ -43,6 +43,7 @@ export function table(
   let signature = "";
   let picked: Span[] = [];
   let waiting: (() => void) | null = null; // what was asked of rows that are on their way
+  const isSecondClick = doubleClicks();
   const blocks = new Blocks<Row>((start, stop) => link.ask(name, start, stop));
   const heads = h("div", { class: "pq-table-head", role: "row" });
   const content = h("div", { class: "pq-table-content" });
@@ -54,7 +55,7 @@ export function table(
       tabindex: 0,
       "aria-label": label,
       "data-name": `table ${name}`,
-      on: { keydown, click, dblclick: () => open() },
+      on: { keydown, click },
     },
     heads,
     content,
@@ -165,7 +166,9 @@ export function table(
     const line = (event.target as HTMLElement).closest<HTMLElement>("[data-index]");
     if (line === null) return;
     element.focus({ preventScroll: true });
-    move(Number(line.dataset["index"]), event.shiftKey, event.ctrlKey || event.metaKey);
+    const index = Number(line.dataset["index"]);
+    if (isSecondClick(String(index))) open();
+    else move(index, event.shiftKey, event.ctrlKey || event.metaKey);
   }
 
   function move(to: number, isRange: boolean, isMore = false): void {
