@@ -73,7 +73,7 @@ def start(page: Page) -> None:
 
 
 def keys(page: Page) -> str:
-    return page.locator(".pq-keys").inner_text()
+    return page.locator(".pq-key-bar").inner_text()
 
 
 def press(page: Page, *names: str) -> None:
@@ -105,9 +105,11 @@ def test_an_output_before_widgets_can_be_shown_becomes_one(lab: Lab) -> None:
     page.evaluate(f"window.kept = {renderers}.getFactory({WIDGET_VIEW!r})")
     page.evaluate(f"{renderers}.removeMimeType({WIDGET_VIEW!r})")
     lab.run(page, "import pqlab; pqlab.inspect('taxi.parquet')")
-    expect(page.locator(".jp-OutputArea-output").last).to_contain_text("run the cell again")
+    overview = page.locator("[data-pqlab]")
+    expect(overview).to_contain_text("run the cell again")
     page.evaluate(f"{renderers}.addFactory(window.kept, -10)")
     expect(page.locator(SCHEMA)).to_be_visible(timeout=30_000)
+    expect(overview).to_be_hidden()
     page.close()
 
 
@@ -358,7 +360,7 @@ def test_a_lost_kernel_and_a_replaced_file_are_said_so(lab: Lab) -> None:
     page.close()
 
 
-def test_a_saved_notebook_has_the_overview(lab: Lab) -> None:
+def test_a_saved_notebook_shows_the_overview_without_its_kernel(lab: Lab) -> None:
     page = inspector(lab, "taxi.parquet")
     page.evaluate("window.jupyterapp.commands.execute('docmanager:save')")
     name = page.evaluate("window.jupyterapp.shell.currentWidget.context.path")
@@ -366,7 +368,11 @@ def test_a_saved_notebook_has_the_overview(lab: Lab) -> None:
     page.close()
     saved = (lab.folder / name).read_text()
     assert len(saved) < 200_000
-    assert "run the cell again" in saved
+    page = lab.look(name)
+    expect(page.locator("[data-pqlab]")).to_contain_text("run the cell again")
+    expect(page.locator("[data-pqlab]")).to_contain_text("pickup_at")
+    keep(page, "saved")
+    page.close()
 
 
 def test_a_file_that_cannot_be_opened_is_shown_as_text(lab: Lab) -> None:
@@ -411,5 +417,5 @@ def test_jupyter_notebook_7_shows_the_same(lab: Lab) -> None:
     expect(plan(page)).to_contain_text("× 2 columns")
     keep(page, "notebook7")
     page.click("[data-name='read']")
-    expect(page.locator(".pq-done")).to_contain_text("200,000 rows × 2 columns", timeout=30_000)
+    expect(page.locator(".pq-done")).to_contain_text("50,000 rows × 2 columns", timeout=30_000)
     page.close()

@@ -30,7 +30,7 @@ def body(
     has = bool(present & Present.BLOOM_FILTER_OFFSET)
     length = int(metadata.chunks.bloom_filter_length[row])
     is_stated = present & Present.BLOOM_FILTER_LENGTH
-    shown = {
+    shown: dict[str, Any] = {
         "to_read": f"the bloom filter{f', {text.size(length)}' if is_stated else ''}"
         if has
         else "",

@@ -10,6 +10,7 @@ from typing import Any
 from uuid import uuid4
 
 import anywidget
+import traitlets
 from IPython.core.getipython import get_ipython
 from IPython.display import display, update_display
 
@@ -21,14 +22,19 @@ _HINT = "<p><em>{}</em></p>"
 
 
 class Shown(anywidget.AnyWidget):
-    """A widget that speaks by messages. `static` is shown where no scripts run, with `hint`."""
+    """A widget that speaks by messages. `static` is shown where no scripts run, with `hint`.
+
+    In a notebook it is an output of its own, which a view hides: JupyterLab has nothing but an
+    error to show of a widget whose kernel is gone, whatever stands beside it in its output.
+    """
 
     _esm = _STATIC / "inspector.js"
     _css = _STATIC / "inspector.css"
     hint = "In a notebook with a kernel, run the cell again."
+    static_id = traitlets.Unicode().tag(sync=True)
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
+        super().__init__(static_id=uuid4().hex, **options)
         self._has_view = False
         self._handle: Callable[[Mapping[str, Any]], None] = lambda _: None
         self.on_msg(lambda _, message, __: self._answer(message))
@@ -44,10 +50,15 @@ class Shown(anywidget.AnyWidget):
     def _ipython_display_(self, **options: Any) -> None:
         """Show the widget, in a notebook again and again until a view of it has opened."""
         data, metadata = self._repr_mimebundle_(**options)
+        is_notebook = getattr(get_ipython(), "kernel", None) is not None
+        if is_notebook:
+            static = f'<div data-pqlab="{self.static_id}">{data["text/html"]}</div>'
+            display({"text/html": static}, raw=True)  # type: ignore[no-untyped-call]
+            data = {**data, "text/html": ""}
         show: dict[str, Any] = {"metadata": metadata, "raw": True, "display_id": uuid4().hex}
         display(data, **show)  # type: ignore[no-untyped-call]
         self._has_view = False  # of this output
-        if getattr(get_ipython(), "kernel", None) is not None:
+        if is_notebook:
             with suppress(RuntimeError):  # displayed by a thread without an event loop
                 self._show_again(data, show, _SHOWN_AGAIN_AFTER_S)
 

@@ -26,7 +26,7 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
   const main = h("main", {}, h("p", { class: "pq-muted" }, "waiting for the kernel…"));
   const slice = sliceBar(link);
   const notice = h("div", {});
-  const keyBar = h("div", { class: "pq-keys pq-muted", "aria-label": "Keys" });
+  const keyBar = h("div", { class: "pq-key-bar pq-muted", "aria-label": "Keys" });
   const root = h(
     "div",
     { class: "pq-inspector", on: { keydown, keyup: drawKeys, pointerup: drawKeys } },
@@ -131,6 +131,15 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
   };
 }
 
+/** While a view is there, the output that stands for it where no scripts run is not. */
+function inPlaceOf(staticId: string): HTMLElement {
+  const output = `[data-pqlab="${CSS.escape(staticId)}"]`;
+  return h("style", {}, `${output} { display: none }\n.jp-OutputArea-child:has(${output}) { display: none }`);
+}
+
 export default {
-  render: (context: { model: Model; el: HTMLElement }): (() => void) => (isPanel(context.model.get("part")) ? renderPanel : render)(context),
+  render(context: { model: Model; el: HTMLElement }): () => void {
+    context.el.append(inPlaceOf(context.model.get("static_id") ?? ""));
+    return (isPanel(context.model.get("part")) ? renderPanel : render)(context);
+  },
 };

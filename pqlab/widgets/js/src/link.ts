@@ -3,7 +3,7 @@
 import type { Go, Incoming, Rows, Run, Slice, View } from "./messages";
 
 export interface Model {
-  get(trait: "part"): string | undefined;
+  get(trait: "part" | "static_id"): string | undefined;
   send(message: unknown): void;
   on(event: "msg:custom", listener: (message: Incoming) => void): void;
   on(event: "comm_live_update", listener: () => void): void;

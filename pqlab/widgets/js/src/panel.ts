@@ -1,6 +1,6 @@
 // A panel that stands alone: one screen, without what belongs to a file.
 
-import { h, replace } from "./dom";
+import { h, keepKeys, replace } from "./dom";
 import { Link, type Model } from "./link";
 import { compare } from "./screens/compare";
 import type { Screen } from "./screens/screen";
@@ -19,10 +19,10 @@ export function renderPanel({ model, el }: { model: Model; el: HTMLElement }): (
   const identity = h("div", { class: "pq-identity" });
   const problem = h("div", {});
   const notice = h("div", {});
-  const keys = h("div", { class: "pq-keys pq-muted", "aria-label": "Keys" }, ...screen.keys().map(([key, does]) => h("span", {}, h("kbd", {}, key), ` ${does}`)));
+  const keys = h("div", { class: "pq-key-bar pq-muted", "aria-label": "Keys" }, ...screen.keys().map(([key, does]) => h("span", {}, h("kbd", {}, key), ` ${does}`)));
   const root = h(
     "div",
-    { class: "pq-inspector", "data-lm-suppress-shortcuts": "true", on: { keydown: (event: KeyboardEvent) => event.stopPropagation() } },
+    { class: "pq-inspector", on: { keydown: (event: KeyboardEvent) => event.stopPropagation() } },
     identity,
     h("main", {}, problem, screen.element),
     notice,
@@ -38,6 +38,7 @@ export function renderPanel({ model, el }: { model: Model; el: HTMLElement }): (
   link.on("marks", (marks) => (screen as TimingScreen).marks?.(marks));
   link.on("error", (message) => replace(problem, message.error !== null && failure(message.error)));
   link.whenItsLifeChanges((isAlive) => replace(notice, !isAlive && h("div", { class: "pq-notice", role: "alert" }, `⚠ ${LOST}`)));
+  keepKeys(root);
   el.append(root);
   link.open();
   return () => {
