@@ -249,7 +249,7 @@ class FileSelection:
             self._check_names()
         begin = file_opener(decode, for_polars=to == "polars")
         return stream(
-            [Picked(self.file.metadata, self.rows(), self.roots())],
+            [Picked(self.file, self.rows(), self.roots())],
             lambda _, lanes, team: begin(self.file, lanes, team),
             made,
             rows=rows,
@@ -426,9 +426,14 @@ def file_opener(
 
     def opened(file: ParquetFile, lanes: Sequence[tuple[int, ...]], team: Team) -> FileParts:
         recording = begun(into, file)
-        return file_parts(
-            file, lanes, team, recording, options, device=device, for_polars=for_polars
-        )
+        try:
+            return file_parts(
+                file, lanes, team, recording, options, device=device, for_polars=for_polars
+            )
+        except BaseException as error:
+            if recording is not None:
+                recording.failed(error)
+            raise
 
     return opened
 

@@ -399,6 +399,9 @@ def test_bounds_are_absent_empty_deprecated_or_present(
     assert table.pages[0]["num_nulls"] == nulls
 
 
+WINDOWS = {"window_bytes": 16 << 10, "largest_window_bytes": 1 << 20}
+
+
 def test_headers_of_several_megabytes_are_read_by_growing_the_window() -> None:
     large = Statistics(min_value=b"a" * (8 << 20), max_value=b"z" * (8 << 20))
     pages = [page(DATA_PAGE, 5), page(DATA_PAGE, 3, statistics=large), page(DATA_PAGE, 2)]
@@ -409,7 +412,7 @@ def test_headers_of_several_megabytes_are_read_by_growing_the_window() -> None:
         asked.append(stop - start)
         return data[start:stop]
 
-    table = drive(pages_from_headers(metadata, 0, 0), read)
+    table = drive(pages_from_headers(metadata, 0, 0, **WINDOWS), read)
     assert rows_of(table) == [(0, 5, 0, 5), (1, 3, 5, 3), (2, 2, 8, 2)]
     assert bounds(table, table.pages[1]) == (
         BoundsState.PRESENT,
@@ -418,7 +421,7 @@ def test_headers_of_several_megabytes_are_read_by_growing_the_window() -> None:
     )
     assert sum(asked) < 3 * len(data)
     with pytest.raises(LimitError, match="page_header_bytes") as caught:
-        walk(data, metadata, limits=Limits(page_header_bytes=1 << 20))
+        walk(data, metadata, limits=Limits(page_header_bytes=1 << 20), **WINDOWS)
     assert caught.value.offset == 4 + len(pages[0])
 
 
@@ -569,7 +572,7 @@ def test_windows_grow_where_pages_are_small_and_skip_bodies_where_they_are_large
         return read
 
     for name, (data, metadata) in (("small", small), ("large", large)):
-        drive(pages_from_headers(metadata, 0, 0), reader(name, data))
+        drive(pages_from_headers(metadata, 0, 0, **WINDOWS), reader(name, data))
     assert len(asked["small"]) < 10
     assert len(asked["large"]) == 20
     assert sum(asked["large"]) < 400_000

@@ -29,9 +29,6 @@ OTHER = {
 
 # Sizes by name in the rest of the package.
 ELSEWHERE = {
-    # Windows of header walks, of I/O: the footer's modules lie below the policy's.
-    ("footer/page_headers.py", "HEADER_WINDOW_BYTES"),
-    ("footer/page_headers.py", "MAX_WINDOW_BYTES"),
     # Decoded bytes, not of I/O.
     ("assemble/arrow.py", "_SMALL_BYTES"),
     ("stream/parts.py", "FIRST_BYTES"),
@@ -49,7 +46,7 @@ ELSEWHERE = {
     ("findings/rules.py", "_LARGE_DICTIONARY_BYTES"),
     ("findings/rules.py", "_LEAST_FOOTER_BYTES"),
     # What the inspector reads only when it is asked twice.
-    ("inspector/chunk.py", "_ASKS_ABOVE_BYTES"),
+    ("inspector/chunk.py", "ASKS_ABOVE_BYTES"),
     ("limits.py", "footer_bytes"),
     ("limits.py", "index_bytes"),
     ("limits.py", "page_bytes"),

@@ -19,8 +19,16 @@ from polars.testing import assert_frame_equal
 from streams import Slow, oracle, parquet, table_of
 
 import pqlab
-from pqlab.errors import CorruptError, PqlabError, SelectionError, SourceChangedError
+from pqlab.errors import (
+    CorruptError,
+    PqlabError,
+    SelectionError,
+    SourceChangedError,
+    SourceError,
+)
+from pqlab.io.pages import learn_pages
 from pqlab.native import _native
+from pqlab.plan.selection import Narrowed
 
 ROWS, GROUP = 2_000, 150
 DATA = parquet(table_of(ROWS), GROUP, data_page_size=500)
@@ -144,6 +152,16 @@ def test_a_state_is_of_one_selection() -> None:
         file.iter_row_groups(["row", "text"], state=state)
 
 
+@pytest.mark.parametrize(
+    "change", [{"row_groups": NUM_GROUPS + 1}, {"rows": GROUP}, {"row_groups": 13, "rows": 50}]
+)
+def test_a_state_behind_the_end_is_refused(change: dict[str, int]) -> None:
+    file = pqlab.open(DATA)
+    state = file.iter_row_groups().state
+    with pytest.raises(SelectionError, match="more row groups or rows"):
+        file.iter_row_groups(state={**state, **change})
+
+
 def test_frames_do_not_change_when_later_ones_come() -> None:
     iteration = pqlab.open(DATA).iter_batches(64, ["text", "list"])
     kept, copies = [], []
@@ -208,6 +226,83 @@ def test_the_next_files_pages_are_on_their_way_before_the_file_ends() -> None:
         time.sleep(0.001)
     assert len(slow[1].requests) > footers
     assert sum(frame.height for frame in iteration) == 700
+
+
+@pytest.mark.parametrize("prefetch", [0, 5, "adaptive"])
+@pytest.mark.parametrize("what", ["gone", "cut", "replaced"])
+def test_frames_before_a_bad_file_are_handed_out(tmp_path: Path, what: str, prefetch: Any) -> None:
+    tables = [table_of(300, seed) for seed in range(3)]
+    for number, table in enumerate(tables):
+        (tmp_path / f"{number}.parquet").write_bytes(parquet(table, 100))
+    trace = pqlab.Trace()
+    iteration = pqlab.open(tmp_path).iter_row_groups(trace=trace, prefetch=prefetch)
+    bad = tmp_path / "1.parquet"
+    if what == "gone":
+        bad.unlink()
+    elif what == "cut":
+        os.truncate(bad, 500)
+    else:
+        bad.write_bytes(parquet(tables[2], 100))
+    good: list[pl.DataFrame] = []
+    with pytest.raises(SourceError, match=r"1\.parquet"):
+        good.extend(iteration)  # what came before the error is kept
+    assert_frame_equal(pl.concat(good), pl.DataFrame(tables[0]))
+    assert list(iteration) == []
+    failures = [failure is not None for failure in trace.reads().filter(kind="read")["failure"]]
+    assert failures == [False, True]
+
+
+@pytest.mark.parametrize("prefetch", [0, 3, "adaptive"])
+@pytest.mark.parametrize("kind", ["bytes", "path"])
+@pytest.mark.parametrize("memory_limit", [None, 20_000])
+def test_frames_before_what_cannot_be_planned_are_handed_out(
+    kind: str,
+    prefetch: Any,
+    memory_limit: int | None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def learn(store: Any, metadata: Any, narrowed: Narrowed, *rest: Any, **options: Any) -> Any:
+        if 6 in narrowed.rows:
+            raise CorruptError("the index is bad", row_group=6)
+        return learn_pages(store, metadata, narrowed, *rest, **options)
+
+    monkeypatch.setattr("pqlab.stream.units.learn_pages", learn)
+    (tmp_path / "file.parquet").write_bytes(DATA)
+    source: Any = DATA if kind == "bytes" else tmp_path / "file.parquet"
+    rows = [(number * GROUP + 3, number * GROUP + 90) for number in range(NUM_GROUPS - 1)]
+    trace = pqlab.Trace()
+    iteration = pqlab.open(source).iter_row_groups(
+        ["row"], rows=rows, prefetch=prefetch, memory_limit=memory_limit, trace=trace
+    )
+    good: list[pl.DataFrame] = []
+    with pytest.raises(CorruptError, match="the index is bad"):
+        good.extend(iteration)  # what came before the error is kept
+    wanted = [row for start, stop in rows[:6] for row in range(start, stop)]
+    assert pl.concat(good)["row"].to_list() == wanted
+    assert list(iteration) == []
+    assert trace.reads()["failure"].str.contains("the index is bad").to_list() == [True]
+
+
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+@pytest.mark.parametrize("write_page_index", [False, True])
+def test_a_small_limit_does_not_read_a_row_group_again_and_again(
+    version: str, write_page_index: bool
+) -> None:
+    options: dict[str, Any] = {
+        "data_page_version": version,
+        "write_page_index": write_page_index,
+        "use_dictionary": False,
+    }
+    data = parquet(table_of(20_000), 20_000, data_page_size=2_000, **options)
+    trace = pqlab.Trace()
+    batches = list(pqlab.open(data).iter_batches(1_000, memory_limit=400_000, trace=trace))
+    assert_frame_equal(pl.concat(batches), oracle(data))
+    pages = trace.to_frame().filter(stage="fetch", reason="pages")
+    # A page that parts share is read for each; pages are walked once.
+    assert pages["bytes_in"].sum() < 3 * len(data)
+    walked = trace.to_frame().filter(stage="fetch", reason="page_headers")
+    assert walked["bytes_in"].sum() < 1.5 * len(data)
 
 
 def corrupted(row_group: int) -> bytes:

@@ -74,16 +74,13 @@ def _one_chunk(
 
 def _walked(file: ParquetFile, row_group: int, leaf: int) -> tuple[PageTable, Bytes, int]:
     """The chunk's pages by their headers alone, checksums compared; its bytes, and their start."""
-    starts, stops = chunk_spans(file.metadata, np.array([file.metadata.chunk_row(row_group, leaf)]))
+    starts, _ = chunk_spans(file.metadata, np.array([file.metadata.chunk_row(row_group, leaf)]))
     start = int(starts[0])
 
     def read(begin: int, end: int) -> Bytes:
         return read_recorded(file.source, [(begin, end)], Reason.PAGES, [(row_group, leaf)])[0]
 
-    window_bytes = max(1, int(stops[0]) - start)
-    walk = pages_from_headers(
-        file.metadata, row_group, leaf, limits=file.limits, window_bytes=window_bytes
-    )
+    walk = pages_from_headers(file.metadata, row_group, leaf, limits=file.limits)
     walked = drive(walk, read)
     if not len(walked.pages):
         return walked, np.empty(0, np.uint8), start

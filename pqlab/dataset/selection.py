@@ -222,7 +222,7 @@ class DatasetSelection:
 
         return stream(
             [
-                Picked(selection.file.metadata, selection.rows(), self._lanes(selection))
+                Picked(selection.file, selection.rows(), self._lanes(selection))
                 for _, selection in self.parts
             ],
             lambda file, lanes, team: begin(self.parts[file][1].file, lanes, team),

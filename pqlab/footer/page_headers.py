@@ -19,13 +19,12 @@ from pqlab.limits import DEFAULT_LIMITS, Limits
 from pqlab.native import _native
 
 Walk = Generator[Range, Buffer, PageTable]
+Windows = tuple[int | None, int | None]
 
 # Old writers leave the dictionary page's header out of a chunk's size: pages may end that much
 # later, where that completes the chunk's values (PARQUET-816).
 SIZE_SLACK_BYTES = 100
 
-HEADER_WINDOW_BYTES = 16 << 10  # first fetch of a walk; grows where pages are small
-MAX_WINDOW_BYTES = 1 << 20
 _DONE, _WINDOW, _HEADER_CUT = range(3)
 
 
@@ -35,7 +34,8 @@ def pages_from_headers(
     leaf: int,
     *,
     limits: Limits = DEFAULT_LIMITS,
-    window_bytes: int = HEADER_WINDOW_BYTES,
+    window_bytes: int | None = None,
+    largest_window_bytes: int | None = None,
     until_row: int | None = None,
 ) -> Walk:
     """Walk the page headers of one chunk: a generator that yields the range [start, stop) it needs.
@@ -46,7 +46,9 @@ def pages_from_headers(
         wanted = next(walk)
         wanted = walk.send(fetch(wanted))  # until StopIteration, whose value is the table
 
-    Bodies of pages are skipped where they reach beyond the bytes given. `until_row`: the walk may
+    Bodies of pages are skipped where they reach beyond the bytes given. `window_bytes` are asked
+    for first, None: all there are; then as many, or twice as many as before where pages are small,
+    up to `largest_window_bytes`. `until_row`: the walk may
     end, with the pages so far, once they hold the row group's rows before that one, or once the
     rows of pages prove to be unknown. Raises `CorruptError` with offset, page and field;
     `LimitError` for a header above `page_header_bytes`, or too many pages.
@@ -55,8 +57,9 @@ def pages_from_headers(
     visible, reasons = visible_rows(metadata, np.array([row]))
     if len(visible) == 0:
         return PageTable(frozen(np.empty(0, PAGE)), np.empty(0, np.uint8), tuple(reasons))
-    options: dict[str, Any] = {"window_bytes": window_bytes, "until_row": until_row}
-    return (yield from next(walks(metadata, visible, limits=limits, **options)))
+    windows = window_bytes, largest_window_bytes
+    found = walks(metadata, visible, limits=limits, windows=windows, until_row=until_row)
+    return (yield from next(found))
 
 
 def walks(
@@ -64,10 +67,12 @@ def walks(
     rows: np.ndarray,
     *,
     limits: Limits = DEFAULT_LIMITS,
-    window_bytes: int = HEADER_WINDOW_BYTES,
+    windows: Windows = (None, None),
     until_row: int | None = None,
 ) -> Iterator[Walk]:
     """A walk as `pages_from_headers` gives it for each of these rows of the chunk table.
+
+    `windows`: its `window_bytes` and `largest_window_bytes`.
 
     The rows must be visible ones, as `index_ranges` and `pages_from_index` name them.
     """
@@ -81,7 +86,7 @@ def walks(
         flat = leaves[leaf].max_repetition_level == 0
         walk = _native.PageWalk(start, stop, hard_stop, values, row_group, leaf, flat)
         remark = "its size reaches into the footer" if start + size > stop and values else ""
-        pages = _walk(walk, limits, window_bytes, until_row)
+        pages = _walk(walk, limits, windows, until_row)
         yield _placed(pages, row_group, leaves[leaf].column, remark)
 
 
@@ -98,7 +103,9 @@ def _placed(walk: Walk, row_group: int, column: str, remark: str) -> Walk:
     return PageTable(table.pages, table.statistics, tuple(f"{place}: {text}" for text in remarks))
 
 
-def _walk(walk: Any, limits: Limits, window_bytes: int, until_row: int | None) -> Walk:
+def _walk(walk: Any, limits: Limits, windows: Windows, until_row: int | None) -> Walk:
+    window_bytes = windows[0] or max(1, walk.hard_stop - walk.position)
+    largest_bytes = max(window_bytes, windows[1] or 0)
     rows: list[np.ndarray] = []
     statistics: list[np.ndarray] = []
     kept_bytes = unknown_pages = passed_over_fields = 0
@@ -120,9 +127,9 @@ def _walk(walk: Any, limits: Limits, window_bytes: int, until_row: int | None) -
             next_bytes = 4 * len(buffer)
             if len(buffer) >= limits.page_header_bytes:
                 limits.check("page_header_bytes", next_bytes, "a page header", offset=start)
-        else:  # small pages: the more of them a window holds, the larger the next one
-            if len(rows[-1]) > 1:
-                usual_bytes = max(window_bytes, min(2 * usual_bytes, MAX_WINDOW_BYTES))
+        else:  # pages are small where windows hold several, or skip less than they fetch
+            if len(rows[-1]) > 1 or walk.position - start < 2 * len(buffer):
+                usual_bytes = min(2 * usual_bytes, largest_bytes)
             next_bytes = usual_bytes
         if until_row is not None and reaches(rows[-1], until_row):
             break

@@ -13,7 +13,7 @@ import numpy as np
 
 from pqlab.errors import CorruptError, SelectionError, placed
 from pqlab.footer.metadata import FileMetaData, Present
-from pqlab.footer.page_headers import HEADER_WINDOW_BYTES, Walk, pages_from_headers, reaches
+from pqlab.footer.page_headers import Walk, pages_from_headers, reaches
 from pqlab.footer.page_index import IndexRanges, index_ranges, pages_from_index
 from pqlab.footer.page_merge import concat, merge
 from pqlab.footer.page_table import (
@@ -170,7 +170,7 @@ class PageStore:
     def _header_at(self, offset: int, key: ChunkKey) -> Any:
         # How long a header is stands in no index: read on until it is complete.
         most = min(self._metadata.footer_offset - offset, self._limits.page_header_bytes)
-        size = min(HEADER_WINDOW_BYTES, most)
+        size = min(self._source.policy.header_bytes, most)
         while True:
             try:
                 header = self._read((offset, offset + size), Reason.PAGE_HEADERS, key)
@@ -241,6 +241,7 @@ class PageStore:
                     *key,
                     limits=self._limits,
                     window_bytes=policy.walk_bytes,
+                    largest_window_bytes=policy.largest_walk_bytes,
                     until_row=rows[key],
                 )
                 for key in keys[first : first + at_once]
@@ -316,7 +317,7 @@ def walk_pays(metadata: FileMetaData, key: ChunkKey, rows: Ranges, policy: IOPol
     chunk_bytes = int(metadata.chunks.total_compressed_size[row])
     num_pages = about_pages(metadata, *key)
     walked_pages = 1 + num_pages * rows[-1][1] // num_rows
-    header_bytes = min(HEADER_WINDOW_BYTES, chunk_bytes // num_pages)
+    header_bytes = min(policy.header_bytes, chunk_bytes // num_pages)
     read_pages = min(num_pages, len(rows) + num_pages * length(rows) // num_rows)
     saved_bytes = chunk_bytes * (num_pages - read_pages) // num_pages
     return walked_pages * (header_bytes + policy.gap_bytes) < saved_bytes
@@ -329,17 +330,20 @@ def learn_pages(
     policy: IOPolicy,
     *,
     walk: bool = True,
+    in_parts: bool = False,
 ) -> ChunkPages:
     """The pages of chunks of which only some rows are wanted, as far as it pays to know them.
 
     Page indexes are read; with `walk`, where there are none, page headers as far as that costs less
-    than it saves.
+    than it saves. `in_parts`: the other rows are read later, so that all headers are.
     """
     partial = partial_chunks(metadata, narrowed)
     if not partial:
         return {}
     store.load_indexes(partial, bounds=False)
-    if walk:
+    if in_parts:
+        store.table(partial, bounds=False)
+    elif walk:
         store.walk_until(
             {
                 key: narrowed.rows[key[0]][-1][1]

@@ -13,7 +13,6 @@ import numpy.typing as npt
 from pqlab import text
 from pqlab.errors import CorruptError, SelectionError, placed
 from pqlab.footer.metadata import FileMetaData
-from pqlab.footer.page_headers import HEADER_WINDOW_BYTES
 from pqlab.footer.page_table import KNOWN_FROM_INDEX, KNOWN_FROM_LEVELS
 from pqlab.footer.writers import prefixes_reach_back
 from pqlab.limits import DEFAULT_LIMITS, Limits
@@ -189,7 +188,7 @@ def build(
         wanted_bytes=wanted_bytes,
         num_rows=int(wanted_rows.sum()),
         unresolved_chunks=len(unresolved),
-        unresolved_bytes=_header_bytes(metadata, tables, unresolved),
+        unresolved_bytes=_header_bytes(metadata, tables, unresolved, policy),
         memory_low_bytes=memory.low_bytes,
         memory_high_bytes=memory.high_bytes,
         memory_source=memory.source,
@@ -324,7 +323,9 @@ def _unresolved(tables: PlanTables, wanted_rows: npt.NDArray[np.int64]) -> npt.N
     )
 
 
-def _header_bytes(metadata: FileMetaData, tables: PlanTables, chunks: npt.NDArray[np.intp]) -> int:
+def _header_bytes(
+    metadata: FileMetaData, tables: PlanTables, chunks: npt.NDArray[np.intp], policy: IOPolicy
+) -> int:
     """About how many bytes of page headers would tell the pages of these chunks, read whole."""
     total = 0
     if not len(chunks):
@@ -332,7 +333,7 @@ def _header_bytes(metadata: FileMetaData, tables: PlanTables, chunks: npt.NDArra
     for chunk in tables.chunks[chunks]:
         run = tables.runs[chunk["first_run"]]
         headers = about_pages(metadata, int(chunk["row_group"]), int(chunk["leaf"]))
-        total += min(headers * HEADER_WINDOW_BYTES, int(run["stop"] - run["start"]))
+        total += min(headers * policy.header_bytes, int(run["stop"] - run["start"]))
     return total
 
 

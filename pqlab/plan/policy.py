@@ -21,7 +21,8 @@ class IOPolicy:
     gaps; more only while there are more requests than `concurrency`. `max_request_bytes`: no
     request is longer. `split_bytes`: a longer range is split where that keeps more connections
     busy. `footer_guess_bytes`: how much of the file's end is fetched first. `walk_bytes`: the first
-    window of a walk over page headers.
+    window of a walk over page headers; where pages are small, the next ones are larger, up to
+    `largest_walk_bytes`. `header_bytes`: a page header by itself is taken to be no longer.
 
     How requests are made: `concurrency`: in flight at once. `bytes_per_thread`: a thread more is
     started for so many bytes. `copy_buffer_bytes`: what a client library delivers is copied in
@@ -44,6 +45,8 @@ class IOPolicy:
     split_bytes: int = 4 * MIB
     footer_guess_bytes: int = 64 * KIB
     walk_bytes: int = 16 * KIB
+    largest_walk_bytes: int = 1 * MIB
+    header_bytes: int = 16 * KIB
     concurrency: int = 4
     bytes_per_thread: int = 1 * MIB
     copy_buffer_bytes: int = 1 * MIB

@@ -78,6 +78,15 @@ def start(
     return position
 
 
+def check(position: Position, count: int, next_rows: int) -> None:
+    """Raise `SelectionError` if it is none of `count` row groups.
+
+    `next_rows`: of the row group that comes next.
+    """
+    if position.row_groups > count or position.rows >= next_rows:
+        raise SelectionError("the state is of an iteration that has more row groups or rows")
+
+
 def fingerprint(parts: Sequence[tuple[Sequence[str], npt.NDArray[np.int64]]]) -> int:
     """A number for a selection: per file its columns, and (row group, rows) that are read.
 
@@ -123,16 +132,23 @@ def _shard(shard: Any) -> tuple[int, int]:
     return rank, world
 
 
+def _counted(number: Any) -> int:
+    if type(number) is not int or number < 0:
+        raise TypeError(f"not a count: {number!r}")
+    return number
+
+
 def _from_state(state: Mapping[str, Any]) -> Position:
     try:
         if state["version"] == _VERSION:
             shuffle = state["shuffle"]
+            numbers = [_counted(state[name]) for name in ("row_groups", "rows", "selection")]
             return Position(
-                row_groups=int(state["row_groups"]),
-                rows=int(state["rows"]),
+                row_groups=numbers[0],
+                rows=numbers[1],
                 shuffle=None if shuffle is None else int(shuffle),
                 shard=_shard(state["shard"]),
-                selection=int(state["selection"]),
+                selection=numbers[2],
             )
     except (KeyError, TypeError, ValueError):
         pass

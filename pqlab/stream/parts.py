@@ -6,7 +6,7 @@ are handed out; a row group that memory does not allow for is several parts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -34,12 +34,16 @@ class RowGroup(NamedTuple):
 
 
 class Segment(NamedTuple):
-    """Rows of a row group; `ends`: they are its last that are read; `whole`: all it has."""
+    """Rows of a row group; `ends`: they are its last that are read; `whole`: all it has.
+
+    `in_parts`: the row group is read in several parts.
+    """
 
     row_group: int
     rows: Ranges
     ends: bool = True
     whole: bool = False
+    in_parts: bool = False
 
 
 class Part(NamedTuple):
@@ -85,11 +89,16 @@ class Part(NamedTuple):
 
 
 def parts(
-    row_groups: Iterable[RowGroup], num_leaves: int, most_bytes: int, skip_rows: int = 0
+    row_groups: Iterable[RowGroup],
+    num_leaves: int,
+    most_bytes: int,
+    skip_rows: int = 0,
+    is_divisible: Callable[[RowGroup], bool] = lambda _: True,
 ) -> Iterator[Part]:
     """Parts of at most `most_bytes` decoded, where rows can be parted that far.
 
-    `skip_rows` of the first row group are left out.
+    `skip_rows` of the first row group are left out. `is_divisible`: whether some rows of a row
+    group can be read without the others.
     """
     pending: list[RowGroup] = []
     pending_bytes, target = 0, FIRST_BYTES
@@ -106,7 +115,7 @@ def parts(
             yield together()
             pending, pending_bytes = [], 0
             target = min(2 * target, PART_BYTES)
-        if group.decoded_bytes > most_bytes:
+        if group.decoded_bytes > most_bytes and is_divisible(group):
             yield from _split(group, most_bytes)
             continue
         pending.append(group)
@@ -147,7 +156,8 @@ def _split(group: RowGroup, most_bytes: int) -> Iterator[Part]:
     count = min(-(-group.decoded_bytes // most_bytes), num_rows)
     bounds = [num_rows * at // count for at in range(count + 1)]
     for start, stop in pairwise(bounds):
-        segment = Segment(group.row_group, cut(group.rows, start, stop), stop == num_rows)
+        rows = cut(group.rows, start, stop)
+        segment = Segment(group.row_group, rows, stop == num_rows, in_parts=True)
         yield Part(group.file, (segment,), group.decoded_bytes * (stop - start) // num_rows)
 
 

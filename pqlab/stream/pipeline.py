@@ -81,6 +81,7 @@ class Pipeline:
         self._latencies_ns = [0] * len(lanes)
         self._to_record: Callable[[], None] | None = None
         self._alone: deque[Part] = deque()  # row groups of a part that failed, one by one
+        self._broken: Exception | None = None  # what finding the next part has ended with
         self.closed = False
 
     def next_part(self) -> tuple[Part, FileParts, list[Decoded]] | None:
@@ -180,13 +181,18 @@ class Pipeline:
         """
         reaches = [first + window.size - held for window in self._windows]
         for number in range(min(self._next), max(reaches) + 1):
-            if self._take(number) is None:
+            try:
+                pending = self._take(number)
+            except Exception:
+                if number == first and not held:
+                    raise
+                return  # parts before it are handed out
+            if pending is None:
                 return
             for lane, reach in enumerate(reaches):
                 if self._next[lane] != number or number > reach:
                     continue
-                part = self._pending[number].part
-                cost = self._bytes(part) * self._lanes[lane].share
+                cost = self._bytes(pending.part) * self._lanes[lane].share
                 if self._held_bytes + cost > self._memory_limit and number >= first + 1 - held:
                     self._cut_windows(number - first - 1 + held)
                     return
@@ -204,18 +210,29 @@ class Pipeline:
     def _take(self, number: int) -> _Pending | None:
         """The part with this number; None: there are not so many."""
         while self._numbered <= number:
-            part = next(self._parts, None)
-            if part is None:
+            if self._broken is not None:
+                raise self._broken
+            try:
+                part = next(self._parts, None)
+                file = None if part is None else self._file(part)
+            except Exception as error:
+                self._broken = error
+                raise
+            if part is None or file is None:
                 return None
-            file = self._files.get(part.file)
-            if file is None:
-                file = self._files[part.file] = self._open_file(part.file)
-                for lane in range(len(self._lanes)):
-                    self._record_window(lane, file)
             self._pending[self._numbered] = _Pending(part, file, [None] * len(self._lanes))
             self._numbered += 1
             self._newest_file = part.file
         return self._pending[number]
+
+    def _file(self, part: Part) -> FileParts:
+        """Its file, opened if this is the first part of it."""
+        file = self._files.get(part.file)
+        if file is None:
+            file = self._files[part.file] = self._open_file(part.file)
+            for lane in range(len(self._lanes)):
+                self._record_window(lane, file)
+        return file
 
     def _forget_files(self) -> None:
         """Those of which all was handed out; of the last that was begun there may be more."""

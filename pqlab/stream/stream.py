@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from pqlab.cpu.engine import Team
 from pqlab.footer.metadata import FileMetaData
-from pqlab.plan.build import about_pages
+from pqlab.plan.build import about_pages, page_rows
 from pqlab.plan.memory import decoded_bytes
 from pqlab.plan.policy import IOPolicy
 from pqlab.plan.ranges import Ranges, length
@@ -21,6 +21,9 @@ from pqlab.stream.options import Prefetch, check_iterate_options
 from pqlab.stream.parts import PART_BYTES, RowGroup, lanes, parts
 from pqlab.stream.pipeline import Lane, Pipeline, free_memory_share
 from pqlab.stream.units import FileParts
+
+if TYPE_CHECKING:
+    from pqlab.reader import ParquetFile
 
 _HELD = 3  # parts at once, at least: the consumer's, the one it asks for, the next
 
@@ -32,9 +35,14 @@ class Picked:
     All files have as many roots; one that a file lacks is empty there.
     """
 
-    metadata: FileMetaData
+    file: ParquetFile
     rows: Mapping[int, Ranges]
     roots: Sequence[tuple[int, ...]]
+
+    @property
+    def metadata(self) -> FileMetaData:
+        """Of the file."""
+        return self.file.metadata
 
     @property
     def leaves(self) -> tuple[int, ...]:
@@ -66,12 +74,15 @@ def stream(
     sizes = [_Sizes.of(each) for each in picked]
     position = order.start(_fingerprint(picked), shuffle=shuffle, shard=shard, state=state)
     starts = np.cumsum([0, *(len(each.rows) for each in picked)])  # of files, among row groups
-    numbers = order.ordered(int(starts[-1]), position)[position.row_groups :].tolist()
+    ordered = order.ordered(int(starts[-1]), position)
+    numbers = ordered[position.row_groups :].tolist()
 
-    def row_groups() -> Iterator[RowGroup]:
-        for number in numbers:
-            file = int(np.searchsorted(starts, number, "right")) - 1
-            yield sizes[file].row_group(file, number - int(starts[file]))
+    def row_group(number: int) -> RowGroup:
+        file = int(np.searchsorted(starts, number, "right")) - 1
+        return sizes[file].row_group(file, number - int(starts[file]))
+
+    next_rows = length(row_group(numbers[0]).rows) if numbers else 1
+    order.check(position, len(ordered), next_rows)
 
     root_bytes = sum((each.root_bytes.sum(axis=0) for each in sizes), np.zeros(1))
     total = max(float(root_bytes.sum()), 1)
@@ -88,10 +99,11 @@ def stream(
 
     pipeline = Pipeline(
         parts(
-            row_groups(),
+            map(row_group, numbers),
             max((len(each.leaves) for each in picked), default=0),
             max(int(limit / (_HELD * (1 + fetched_share))), 1),
             position.rows,
+            lambda group: is_divisible(picked[group.file], group.row_group),
         ),
         opened,
         [Lane(float(root_bytes[a:b].sum()) / total, _pages(picked, a, b)) for a, b in bounds],
@@ -134,6 +146,21 @@ class _Sizes:
         rows = self.picked.rows[row_group]
         whole = rows == ((0, int(self.picked.metadata.row_groups.num_rows[row_group])),)
         return RowGroup(file, row_group, rows, int(self.root_bytes[at].sum()), whole)
+
+
+def is_divisible(picked: Picked, row_group: int) -> bool:
+    """Whether some rows of a row group can be read without the others; reads what tells it.
+
+    Not of lists whose pages are of version 1 and without an index: only their levels tell which
+    rows they hold.
+    """
+    metadata, store = picked.file.metadata, picked.file.page_store
+    lists = [leaf for leaf in picked.leaves if metadata.leaves[leaf].max_repetition_level > 0]
+    keys = [(row_group, leaf) for leaf in lists]
+    store.load_indexes(keys, bounds=False)
+    store.walk_until(dict.fromkeys(keys, 1))
+    num_rows = int(metadata.row_groups.num_rows[row_group])
+    return all(page_rows(pages, num_rows) is not None for pages in store.known(keys).values())
 
 
 def _fingerprint(picked: Sequence[Picked]) -> int:

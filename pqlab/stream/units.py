@@ -48,8 +48,9 @@ class Unit:
             0  # what a thread took for its bytes, and until it had the time; 0: none did
         )
         self._future: Future[None] | None = None
+        self._error: Exception | None = None
         if executor is None:
-            self._reading = begin()
+            self._begin(begin)
         else:
             self._future = executor.submit(self._fetched, begin)
 
@@ -58,7 +59,7 @@ class Unit:
         """Whether its result, or what ended it, is there."""
         if self._reading is not None:
             return self._reading.job.done
-        return self._future is not None and self._future.done()
+        return self._error is not None or (self._future is not None and self._future.done())
 
     @property
     def done_ns(self) -> int:
@@ -102,8 +103,17 @@ class Unit:
         """Wait, and take the columns, once. Raises what ended it early."""
         if self._future is not None:
             result_of(self._future)
+        if self._error is not None:
+            raise self._error
         assert self._reading is not None
         return self._reading.result()
+
+    def _begin(self, begin: Callable[[], _Reading]) -> None:
+        # What is wrong here is told when its result is asked for: what comes before it is good.
+        try:
+            self._reading = begin()
+        except Exception as error:  # noqa: BLE001  # raised by `result`
+            self._error, self._failed_ns = error, time.perf_counter_ns()
 
     def _fetched(self, begin: Callable[[], _Reading]) -> None:
         if self._cancelled:
@@ -208,7 +218,8 @@ class FileParts:
     def _own_plan(self, part: Part, leaves: tuple[int, ...]) -> Plan:
         file = self.file
         narrowed = Narrowed(leaves, part.rows, {}, frozenset())
-        pages = learn_pages(file.page_store, file.metadata, narrowed, file.io)
+        in_parts = any(segment.in_parts for segment in part.segments)
+        pages = learn_pages(file.page_store, file.metadata, narrowed, file.io, in_parts=in_parts)
         plan = build(file.metadata, narrowed, pages, file.io, file=file.name, limits=file.limits)
         size = plan.memory_high_bytes
         file.limits.check("read_bytes", size, "what is decoded", file=file.name)
