@@ -48,9 +48,10 @@ def _violations(file: ParquetFile, *, quick: bool) -> Iterator[Violation]:
     metadata = file.metadata
     indexed = PageTable(np.empty(0, PAGE), np.empty(0, np.uint8))
     try:
-        yield from footer_violations(metadata, file.source.size)
+        chunks = column_chunks_frame(metadata)
+        yield from footer_violations(metadata, chunks, file.source.size)
         indexed = _indexed(file)
-        yield from index_violations(metadata, column_chunks_frame(metadata), indexed)
+        yield from index_violations(metadata, chunks, indexed)
     except CorruptError as error:  # of offsets beyond the file, mostly
         leaf = next((n for n, at in enumerate(metadata.leaves) if at.column == error.column), None)
         yield Violation("outside", error.message, error.row_group, leaf, None, error.offset)

@@ -7,18 +7,22 @@ from collections.abc import Iterator
 import numpy as np
 import polars as pl
 
-from pqlab.check.rules import Violation, broken, is_ordered
-from pqlab.footer.chunk_frames import column_chunks_frame
-from pqlab.footer.frames import row_groups_frame, statistics_frame
+from pqlab.check.rules import Claim, Violation, broken_claims, is_ordered, shown_value
+from pqlab.footer.chunk_frames import chunk_bounds
+from pqlab.footer.frames import leaf_bounds, row_groups_frame
 from pqlab.footer.layout import layout_frame
 from pqlab.footer.metadata import FileMetaData, Present
 from pqlab.footer.page_index import chunk_spans, visible_rows
+from pqlab.footer.types import TypeKey, type_key
+from pqlab.footer.values import Spans, typed_values
 
 _c = pl.col
 
 
-def footer_violations(metadata: FileMetaData, file_size: int) -> Iterator[Violation]:
-    """What in the footer contradicts itself."""
+def footer_violations(
+    metadata: FileMetaData, chunks: pl.DataFrame, file_size: int
+) -> Iterator[Violation]:
+    """What in the footer contradicts itself; `chunks`: its column chunks as a frame."""
     for warning in metadata.warnings:
         yield Violation("footer fields", warning)
     if metadata.stated_num_rows != metadata.num_rows:
@@ -31,7 +35,7 @@ def footer_violations(metadata: FileMetaData, file_size: int) -> Iterator[Violat
     groups = _with_starts(metadata, row_groups_frame(metadata))
     yield from _row_groups(groups)
     yield from _sorting(metadata)
-    yield from _chunks(metadata, column_chunks_frame(metadata))
+    yield from _chunks(metadata, chunks)
     yield from _histograms(metadata)
     yield from _layout(metadata, file_size)
 
@@ -39,25 +43,25 @@ def footer_violations(metadata: FileMetaData, file_size: int) -> Iterator[Violat
 def _row_groups(groups: pl.DataFrame) -> Iterator[Violation]:
     size, compressed = _c("total_byte_size"), _c("total_compressed_size")
     sum_size, sum_compressed = _c("chunks_uncompressed_size"), _c("chunks_compressed_size")
-    yield from broken(
-        "row group bytes", groups, size == sum_size,
-        "the chunks sum up to another size", stated=size, found=sum_size,
-    )  # fmt: skip
-    yield from broken(
-        "row group compressed bytes", groups, compressed == sum_compressed,
-        "the chunks sum up to another size", stated=compressed, found=sum_compressed,
-    )  # fmt: skip
-    # Old writers leave the offset at 0, which is nowhere.
-    offset = _c("file_offset")
-    yield from broken(
-        "row group offset", groups, (offset == _c("__start")) | (offset == 0),
-        "the first page starts elsewhere", stated=offset, found=_c("__start"),
-    )  # fmt: skip
-    ordinal = _c("ordinal")
-    yield from broken(
-        "row group ordinal", groups, ordinal == _c("row_group"),
-        "it stands at another place", stated=ordinal, found=_c("row_group"),
-    )  # fmt: skip
+    offset, ordinal = _c("file_offset"), _c("ordinal")
+    other_size = "the chunks sum up to another size"
+    claims = [
+        Claim("row group bytes", size == sum_size, other_size, size, sum_size),
+        Claim(
+            "row group compressed bytes", compressed == sum_compressed,
+            other_size, compressed, sum_compressed,
+        ),
+        # Old writers leave the offset at 0, which is nowhere.
+        Claim(
+            "row group offset", (offset == _c("__start")) | (offset == 0),
+            "the first page starts elsewhere", offset, _c("__start"),
+        ),
+        Claim(
+            "row group ordinal", ordinal == _c("row_group"),
+            "it stands at another place", ordinal, _c("row_group"),
+        ),
+    ]  # fmt: skip
+    yield from broken_claims(groups, claims)
 
 
 def _with_starts(metadata: FileMetaData, groups: pl.DataFrame) -> pl.DataFrame:
@@ -84,46 +88,65 @@ def _sorting(metadata: FileMetaData) -> Iterator[Violation]:
 
 def _chunks(metadata: FileMetaData, chunks: pl.DataFrame) -> Iterator[Violation]:
     leaves = metadata.leaves
-    chunks = chunks.filter(~_c("is_encrypted"))
+    is_clear = ~_c("is_encrypted")
     leaf, row_group = chunks["leaf"], chunks["row_group"]
     nested = pl.Series([leaf.max_repetition_level > 0 for leaf in leaves], dtype=pl.Boolean)
     required = pl.Series([leaf.max_definition_level == 0 for leaf in leaves], dtype=pl.Boolean)
     rows = pl.Series(metadata.row_groups.num_rows.astype(np.int64))
-    chunks = chunks.with_columns(
+    clear = chunks.with_columns(
         nested.gather(leaf).alias("__nested"),
         required.gather(leaf).alias("__required"),
         rows.gather(row_group).alias("__rows"),
-    )
+    ).filter(is_clear)
     values = _c("num_values")
-    yield from broken(
-        "chunk values", chunks,
-        pl.when("__nested").then(values >= _c("__rows")).otherwise(values == _c("__rows")),
-        "the row group has other rows", stated=values, found=_c("__rows"),
-    )  # fmt: skip
-    for name in ("null_count", "distinct_count", "nan_count"):
-        yield from broken(
-            "chunk counts", chunks, (_c(name) <= values) & (_c(name) >= 0),
-            f"{name} is not a part of the values", stated=_c(name), found=values,
-        )  # fmt: skip
-    yield from broken(
-        "chunk counts", chunks, ~_c("__required") | (_c("null_count") == 0),
-        "a required column has no nulls", stated=_c("null_count"), found=pl.lit("0"),
-    )  # fmt: skip
+    is_whole = pl.when("__nested").then(values >= _c("__rows")).otherwise(values == _c("__rows"))
     listed = _c("data_page_encodings").list.set_difference("encodings")
-    yield from broken(
-        "chunk encodings", chunks, listed.list.len() == 0,
-        "data pages have encodings that are not listed",
-        stated=_c("encodings").list.join(", "), found=listed.list.join(", "),
-    )  # fmt: skip
-    for number in chunks.filter(bounds_state="present")["leaf"].unique().sort().to_list():
-        if not is_ordered(leaves[number]):
-            continue
-        bounds = statistics_frame(metadata, number).with_columns(pl.lit(number).alias("leaf"))
-        yield from broken(
-            "chunk bounds", bounds.filter(bounds_state="present").drop("page"),
-            _c("min") <= _c("max"),
-            "the minimum is above the maximum", stated=_c("min"), found=_c("max"),
-        )  # fmt: skip
+    claims = [
+        Claim("chunk values", is_whole, "the row group has other rows", values, _c("__rows")),
+        *(
+            Claim(
+                "chunk counts", (_c(name) <= values) & (_c(name) >= 0),
+                f"{name} is not a part of the values", _c(name), values,
+            )
+            for name in ("null_count", "distinct_count", "nan_count")
+        ),
+        Claim(
+            "chunk counts", ~_c("__required") | (_c("null_count") == 0),
+            "a required column has no nulls", _c("null_count"), pl.lit("0"),
+        ),
+        Claim(
+            "chunk encodings", listed.list.len() == 0,
+            "data pages have encodings that are not listed",
+            _c("encodings").list.join(", "), listed.list.join(", "),
+        ),
+    ]  # fmt: skip
+    yield from broken_claims(clear, claims)
+    yield from _bounds(metadata, chunks.select((_c("bounds_state") == "present") & is_clear))
+
+
+def _bounds(metadata: FileMetaData, present: pl.DataFrame) -> Iterator[Violation]:
+    """Minima above their maxima: the chunks of all leaves of a type at once."""
+    of_type: dict[TypeKey, list[int]] = {}
+    for number, node in enumerate(metadata.leaves):
+        if is_ordered(node):
+            of_type.setdefault(type_key(node), []).append(number)
+    is_present = present.to_series().to_numpy()
+    leaf = np.tile(np.arange(metadata.num_leaves, dtype=np.int32), metadata.num_row_groups)
+    bounds = chunk_bounds(metadata.footer, metadata.statistics(), leaf, leaf_bounds(metadata))
+    for key, numbers in of_type.items():
+        rows = np.flatnonzero(is_present & np.isin(leaf, numbers))
+        low, high = (
+            typed_values(Spans(of.buffer, of.start[rows], of.length[rows]), key)
+            for of in (bounds.min, bounds.max)
+        )
+        for at in (low > high).arg_true().to_list() if len(rows) else ():
+            yield Violation(
+                "chunk bounds",
+                "the minimum is above the maximum",
+                *divmod(int(rows[at]), metadata.num_leaves),
+                stated=shown_value(low[at]),
+                found=shown_value(high[at]),
+            )
 
 
 def _histograms(metadata: FileMetaData) -> Iterator[Violation]:
@@ -175,14 +198,16 @@ def _sums(counts: np.ndarray, offsets: np.ndarray) -> np.ndarray:
 def _layout(metadata: FileMetaData, file_size: int) -> Iterator[Violation]:
     spans = layout_frame(metadata, file_size, ())
     size = _c("size_bytes")
-    for rule, column, message in (
-        ("overlap", "overlap_bytes", "bytes belong to an earlier part, too"),
-        ("outside", "outside_bytes", "bytes lie outside of the file"),
-    ):
-        yield from broken(
-            rule, spans, _c(column) == 0, message,
-            stated=pl.format("{} of {} bytes", size, "kind"), found=_c(column),
-        )  # fmt: skip
-    yield from broken(
-        "gap", spans, _c("kind") != "gap", "nothing points to these bytes", found=size
-    )
+    whole = pl.format("{} of {} bytes", size, "kind")
+    claims = [
+        Claim(
+            "overlap", _c("overlap_bytes") == 0,
+            "bytes belong to an earlier part, too", whole, _c("overlap_bytes"),
+        ),
+        Claim(
+            "outside", _c("outside_bytes") == 0,
+            "bytes lie outside of the file", whole, _c("outside_bytes"),
+        ),
+        Claim("gap", _c("kind") != "gap", "nothing points to these bytes", None, size),
+    ]  # fmt: skip
+    yield from broken_claims(spans, claims)

@@ -5,7 +5,7 @@ The functions that apply them are in the modules beside this one; each yields `V
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import polars as pl
@@ -130,6 +130,33 @@ RULES: dict[str, Rule] = {
     "nan count": Rule(f"{_THRIFT}, Statistics.nan_count", "It counts the NaNs."),
     "sort order": Rule(f"{_THRIFT}, SortingColumn", "Rows are sorted as the row group says."),
 }
+
+
+class Claim(NamedTuple):
+    """What must hold in each row of a frame; the other fields as of `broken`."""
+
+    rule: str
+    holds: pl.Expr
+    message: str
+    stated: pl.Expr | None = None
+    found: pl.Expr | None = None
+
+
+def broken_claims(frame: pl.DataFrame, claims: Sequence[Claim]) -> Iterator[Violation]:
+    """As `broken`, claim by claim; where all of them hold, one look at the frame tells so."""
+    wrong = frame.select(
+        (~claim.holds).any().alias(str(number)) for number, claim in enumerate(claims)
+    )
+    for claim, is_wrong in zip(claims, wrong.row(0), strict=True):
+        if is_wrong:
+            yield from broken(
+                claim.rule,
+                frame,
+                claim.holds,
+                claim.message,
+                stated=claim.stated,
+                found=claim.found,
+            )
 
 
 def broken(
