@@ -36,6 +36,7 @@ _PUBLIC = {
     "TimingPanel": "pqlab.widgets",
     "Trace": "pqlab.trace",
     "compare": "pqlab.comparison",
+    "dask_trace": "pqlab.dataset.distributed",
     "inspect": "pqlab.widgets",
     "memory": "pqlab.native.memory",
     "open": "pqlab.dataset",
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
         open as open,  # noqa: A004  # `pqlab.open` is how people say it
         read as read,
     )
+    from pqlab.dataset.distributed import dask_trace as dask_trace
     from pqlab.errors import (
         CorruptError as CorruptError,
         EncryptedError as EncryptedError,

@@ -7,7 +7,7 @@ the etag.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -52,17 +52,29 @@ class Catalogue:
         return self.chunks.drop("number")
 
 
-def refreshed(dataset: Dataset, before: Catalogue | None) -> Catalogue:
-    """The catalogue as of now; of what has not changed since `before`, nothing is read."""
-    listed = _Listed(dataset)
+def read_files(dataset: Dataset, numbers: Sequence[int]) -> Catalogue:
+    """The catalogue of these files, read now."""
+    return _read(_Listed(dataset), numbers)
+
+
+def refreshed(
+    dataset: Dataset,
+    before: Catalogue | None,
+    read: Callable[[Dataset, Sequence[int]], Catalogue] = read_files,
+) -> Catalogue:
+    """The catalogue as of now; of what has not changed since `before`, nothing is read.
+
+    `read` gives the catalogue of files by their numbers.
+    """
     if before is None:
-        return _joined([_read(listed, range(len(dataset)))])
+        return joined([read(dataset, range(len(dataset)))])
+    listed = _Listed(dataset)
     states = listed.states()
     if states.equals(before.states.drop("kind")) and _is_told(states).all():
         return before
     place = _same(states, before.states)
     changed = np.flatnonzero(place < 0).tolist()
-    return _joined([_kept(before, states, place), _read(listed, changed)])
+    return joined([_kept(before, states, place), read(dataset, changed)])
 
 
 class _Listed:
@@ -164,7 +176,7 @@ def _kept(before: Catalogue, states: pl.DataFrame, place: np.ndarray) -> Catalog
     return Catalogue(states[same.tolist()].with_columns(kinds), chunks, before.leaves)
 
 
-def _joined(parts: Sequence[Catalogue]) -> Catalogue:
+def joined(parts: Sequence[Catalogue]) -> Catalogue:
     """Several parts of a dataset as one, in the order of the files."""
     states, leaves, first = [], [], 0
     for part in parts:
@@ -190,7 +202,7 @@ def _read(listed: _Listed, numbers: Sequence[int]) -> Catalogue:
     is_read = pl.col("kind").is_not_null()
     done = replace(found, states=found.states.filter(is_read))
     rest = sorted({*numbers} - {*done.states["number"]})
-    return _joined([done, *(_read_sources(listed, rest) if rest else ())])
+    return joined([done, *(_read_sources(listed, rest) if rest else ())])
 
 
 def _part(

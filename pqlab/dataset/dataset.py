@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, overload
 
 from pqlab import reader, text
 from pqlab.dataset.parallel import each
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
     from pqlab.overview.view import View
     from pqlab.stream.iterator import Frames
     from pqlab.stream.job import Job
+
+
+_MADE = ("merged", "partitions")  # of the footers, and of the list of files
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -138,6 +142,25 @@ class Dataset:
         """Whether paths among the sources are of this machine."""
         return self._where["filesystem"] is None
 
+    def part(self, numbers: Sequence[int]) -> Self:
+        """A dataset of these files alone, in this order; nothing that was read is shared."""
+        part = copy.copy(self)
+        state = self.__getstate__()
+        listed = tuple(self.listed[number] for number in numbers)
+        names = tuple(file.name for file in listed)
+        part.__dict__.clear()
+        part.__setstate__({**state, "listed": listed, "files": names, "_source": names})
+        for name in _MADE:
+            part.__dict__.pop(name, None)
+        return part
+
+    def __getstate__(self) -> dict[str, Any]:
+        left_out = ("_lock", "_opened", "_all", "kept_catalogue")
+        return {name: value for name, value in self.__dict__.items() if name not in left_out}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _lock=threading.Lock(), _opened={}, kept_catalogue=None)
+
     @cached_property
     def _all(self) -> list[ParquetFile]:
         return each(self.io.concurrency, self.file, range(len(self)))
@@ -222,16 +245,17 @@ class Dataset:
             self._numbers(files),
         )
 
-    def catalogue(self) -> pl.DataFrame:
+    def catalogue(self, *, client: Any = None) -> pl.DataFrame:
         """A row per file, row group and leaf, of the footers alone; a bad file is a row: `error`.
 
         Footers are read many at once. Asked again, only files are read that are no longer what they
         were: by size, times and inode, or by their etag. With `cache="disk"`, or a folder, that
-        holds for later processes, too. Raises nothing for a file that is bad, gone, or changing.
+        holds for later processes, too. `client`: of dask.distributed, whose workers read. Raises
+        nothing for a file that is bad, gone, or changing.
         """
         from pqlab.dataset.kept_catalogue import catalogue
 
-        return catalogue(self).frame
+        return catalogue(self, client).frame
 
     def schemas(self) -> pl.DataFrame:
         """Which leaves the files have: a row per path and way to have it, drift first."""
@@ -247,16 +271,21 @@ class Dataset:
 
         return layouts_frame(self.catalogue())
 
-    def check(self, *, quick: bool = False) -> pl.DataFrame:
+    def check(self, *, quick: bool = False, client: Any = None) -> pl.DataFrame:
         """What is wrong in each file, as of `ParquetFile.check`; one that cannot be read is a row.
 
-        Raises nothing for a bad file, or for one that is gone: the others are checked all the same.
+        `client`: of dask.distributed, whose workers do it. Raises nothing for a bad file, or for
+        one that is gone: the others are checked all the same.
         """
+        if client is not None:
+            from pqlab.dataset.distributed import check_on
+
+            return check_on(client, self, quick=quick)
         from pqlab.dataset.soundness import check_files
 
         return check_files(self, quick=quick)
 
-    def findings(self, *, filters: Iterable[str] | None = None) -> pl.DataFrame:
+    def findings(self, *, filters: Iterable[str] | None = None, client: Any = None) -> pl.DataFrame:
         """What the files cost beyond need, by their catalogue; as of `ParquetFile.findings`.
 
         Bounds are held against each other over all files. Nothing but footers is read: what codecs
@@ -265,7 +294,7 @@ class Dataset:
         from pqlab.dataset.kept_catalogue import catalogue
         from pqlab.findings import Facts, findings
 
-        now = catalogue(self)
+        now = catalogue(self, client)
         return findings(Facts.of_many(now.frame, now.states, now.leaves, filters))
 
     def diff(self, other: Dataset, *, values: bool = False, max_rows: int = 10) -> pl.DataFrame:
@@ -276,6 +305,29 @@ class Dataset:
         from pqlab.dataset.difference import diff_datasets
 
         return diff_datasets(self, other, values=values, max_rows=max_rows)
+
+    def to_dask(
+        self,
+        columns: Any = None,
+        *,
+        files: Any = None,
+        where: str | pl.Expr | None = None,
+        to: Literal["bag", "dataframe"] = "bag",
+        trace: bool = False,
+        **options: Any,
+    ) -> Any:
+        """The rows for what outgrows one machine: a partition per file, read where dask puts it.
+
+        `to="bag"`: a `dask.bag` of `pyarrow.Table`, one per partition, all of the same schema;
+        `to="dataframe"`: a `dask.dataframe`. Columns and `where` are pushed into the reading; other
+        `options` as of `read`. The workers must reach the files by the same names. `trace`: what
+        reading costs is recorded there, for `pqlab.dask_trace`. Raises as `select`. Needs
+        `pqlab[dask]`.
+        """
+        from pqlab.dataset.distributed import Reading, to_dask
+
+        how = Reading(columns, where, options, traced=trace)
+        return to_dask(self, self._numbers(files), how, to)
 
     @overload
     def select(
@@ -336,7 +388,7 @@ class Dataset:
         for number in self._numbers(files):
             local = None if ranges is None else ranges[number]
             if local is None or local:
-                file = self._all[number]
+                file = self.file(number)
                 columns = leaves_of(file, paths)
                 parts.append(
                     (number, file.select(columns, row_groups=row_groups, pages=pages, rows=local))

@@ -6,7 +6,7 @@ import io
 import os
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import polars as pl
@@ -24,13 +24,21 @@ if TYPE_CHECKING:
 _PARTS = ("states", "chunks", "leaves")
 
 
-def catalogue(dataset: Dataset) -> Catalogue:
-    """The dataset's catalogue: what is kept of it is brought up to date, and kept again."""
+def catalogue(dataset: Dataset, client: Any = None) -> Catalogue:
+    """The dataset's catalogue: what is kept of it is brought up to date, and kept again.
+
+    `client`: of dask.distributed, whose workers read the footers.
+    """
     folder = _folder(dataset)
     before = dataset.kept_catalogue
     if before is None and folder is not None:
         before = _load(folder, dataset)
-    now = refreshed(dataset, before)
+    if client is None:
+        now = refreshed(dataset, before)
+    else:
+        from pqlab.dataset.distributed import catalogue_reader
+
+        now = refreshed(dataset, before, catalogue_reader(client))
     if folder is not None and now is not before:
         _store(folder, dataset, now)
     dataset.kept_catalogue = now
