@@ -70,7 +70,7 @@ export function bars(choose: (column: number, isMore: boolean) => void): { eleme
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     const buttons = [...rows.querySelectorAll<HTMLElement>(".pq-bar-row")];
     if (step === undefined) return;
-    active = Math.min(Math.max(active + step, 0), buttons.length - 1);
+    active = Math.min(Math.max(buttons.indexOf(event.target as HTMLElement) + step, 0), buttons.length - 1);
     buttons.forEach((each, at) => (each.tabIndex = at === active ? 0 : -1));
     buttons[active]?.focus();
     event.preventDefault();
