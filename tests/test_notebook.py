@@ -15,6 +15,7 @@ SHOWN: dict[str, tuple[tuple[str, ...], int]] = {
     "01_tour.ipynb": (("taxi.parquet", "pickup_at"), 0),
     "02_row_groups.ipynb": (("iteration is", "one read each"), 2),
     "03_prefetch.ipynb": (("queue_empty", "stall_ns"), 3),
+    "04_why_slow.ipynb": (("time by stage", "small pages"), 2),
     "05_gpu.ipynb": (("kernel", "active_lanes"), 1),
     "06_remote.ipynb": (("pages", "wasted_bytes"), 3),
 }

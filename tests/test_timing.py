@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import warnings
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -489,6 +490,17 @@ def test_traits_go_both_ways(whole: pqlab.Trace) -> None:
         TimingPanel(nothing)
     with pytest.raises(SelectionError):
         panel.brush = "noon"
+
+
+def test_frames_as_traits_say_nothing_to_the_user(taxi: Path, whole: pqlab.Trace) -> None:
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        panel = TimingPanel(whole)
+        panel.brush = (0, 10_000_000)
+        widget = pqlab.inspect(taxi)
+        widget.set_trait("frame", panel.pages)
+        widget.set_trait("frame", panel.pages)
+    assert [str(each.message) for each in told] == []
 
 
 def test_exports_overwrite_nothing(

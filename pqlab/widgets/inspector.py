@@ -13,7 +13,7 @@ from pqlab.inspector import Session, Unopened
 from pqlab.inspector.compare.linked import NOT_COMPARABLE, is_comparable
 from pqlab.reader import ParquetFile
 from pqlab.widgets.compare import open_file
-from pqlab.widgets.shown import Shown, user_namespace
+from pqlab.widgets.shown import Shown, Value, user_namespace
 
 _VIEW = ("screen", "row_group", "leaf", "page", "tab", "lens")
 
@@ -54,7 +54,7 @@ class Inspector(Shown):
     selection = traitlets.Any()
     view = traitlets.Dict()
     code = traitlets.Unicode(read_only=True)
-    frame = traitlets.Any(read_only=True)
+    frame = Value(read_only=True)
     trace = traitlets.Any(read_only=True)
     against = traitlets.Any(allow_none=True)
 

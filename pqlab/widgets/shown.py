@@ -77,6 +77,21 @@ class Shown(anywidget.AnyWidget):
         return {**data, "text/html": self.static() + _HINT.format(self.hint)}, metadata
 
 
+class Value(traitlets.Any):
+    """A trait of any value, which is another one when it is another object.
+
+    traitlets asks `==`, which of a frame and None is a warning, and of two frames a frame.
+    """
+
+    def set(self, obj: Any, value: Any) -> None:
+        """Keep the value, and tell of it."""
+        new = self._validate(obj, value)
+        old = obj._trait_values.get(self.name)  # noqa: SLF001  # as traitlets' own `set`
+        obj._trait_values[self.name] = new  # noqa: SLF001
+        if old is not new:
+            obj._notify_trait(self.name, old, new)  # noqa: SLF001
+
+
 def user_namespace() -> MutableMapping[str, Any]:
     """The variables of the notebook; elsewhere, a namespace that nobody sees."""
     shell = get_ipython()

@@ -10,7 +10,7 @@ import traitlets
 from pqlab.inspector.panel import PanelSession
 from pqlab.inspector.timing import Timing, static
 from pqlab.trace import Trace
-from pqlab.widgets.shown import Shown, user_namespace
+from pqlab.widgets.shown import Shown, Value, user_namespace
 
 if TYPE_CHECKING:
     import altair as alt
@@ -32,7 +32,7 @@ class TimingPanel(Shown):
     )
     part = traitlets.Unicode("timing").tag(sync=True)
     brush = traitlets.Any(allow_none=True)
-    pages = traitlets.Any(read_only=True)
+    pages = Value(read_only=True)
 
     def __init__(self, trace: Trace) -> None:
         if not isinstance(trace, Trace):
