@@ -399,7 +399,7 @@ def test_bounds_are_absent_empty_deprecated_or_present(
     assert table.pages[0]["num_nulls"] == nulls
 
 
-WINDOWS = {"window_bytes": 16 << 10, "largest_window_bytes": 1 << 20}
+WINDOWS: Any = {"window_bytes": 16 << 10, "largest_window_bytes": 1 << 20}
 
 
 def test_headers_of_several_megabytes_are_read_by_growing_the_window() -> None:
