@@ -5,16 +5,20 @@ from __future__ import annotations
 import datetime as dt
 import io
 import math
-import operator
+from collections import Counter
+from dataclasses import dataclass
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 from polars.testing import assert_frame_equal
+from predicate_oracle import COMPARED, Known, by_index, by_statistics, may_hold
 
 import pqlab
 from pqlab.predicate.predicate import (
@@ -49,14 +53,6 @@ TYPES: dict[str, pa.DataType] = {
     "u": pa.uint8(),
 }
 COLUMNS = st.sampled_from(sorted(VALUES))
-COMPARED = {
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
 
 
 @st.composite
@@ -85,7 +81,7 @@ PREDICATES: st.SearchStrategy[Predicate] = st.recursive(
 
 @st.composite
 def tables(draw: st.DrawFn) -> pa.Table:
-    count = draw(st.integers(1, 12))
+    count = draw(st.integers(1, 30))
     arrays = {}
     for name, values in VALUES.items():
         cells = st.one_of(st.sampled_from(values), st.none())
@@ -97,92 +93,108 @@ def tables(draw: st.DrawFn) -> pa.Table:
     return pa.table(arrays)
 
 
-def may_hold(predicate: Predicate, chunks: dict[str, Any], *, holds: bool = True) -> bool:
-    """One row group, value by value, by pyarrow's reading of the statistics."""
-    if isinstance(predicate, Not):
-        return may_hold(predicate.part, chunks, holds=not holds)
-    if isinstance(predicate, (And, Or)):
-        found = [may_hold(part, chunks, holds=holds) for part in predicate.parts]
-        return all(found) if isinstance(predicate, And) is holds else any(found)
-    chunk = chunks[".".join(predicate.column)]
-    found_statistics = chunk.statistics
-    nulls = found_statistics.null_count if found_statistics is not None else None
-    has_values = nulls is None or nulls < chunk.num_values
-    if isinstance(predicate, IsNull):
-        return (nulls is None or nulls > 0) if holds else has_values
-    if not has_values or found_statistics is None or not found_statistics.has_min_max:
-        return has_values
-    low, high = found_statistics.min, found_statistics.max
-    is_float = isinstance(low, float)
-    if isinstance(predicate, Membership):
-        inside = [v for v in predicate.values if low <= v <= high]
-        nan = is_float and any(v != v for v in predicate.values)  # noqa: PLR0124  # only NaN
-        return bool(inside) or nan if holds else is_float or low != high or not inside
-    name, value = predicate.operator, predicate.value
-    if not holds:
-        name = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}[name]
-    is_nan = isinstance(value, float) and math.isnan(value)
-    if name == "==":
-        return is_nan or low <= value <= high
-    if name == "!=":
-        return is_float or not low == high == value
-    if name in ("<", "<="):
-        return is_nan or bool(COMPARED[name](low, value))
-    return is_float or bool(COMPARED[name](high, value))
+@dataclass(frozen=True)
+class Written:
+    """A table, and the file that it was written to, which pqlab has open."""
+
+    data: bytes
+    file: pqlab.ParquetFile
+    frame: pl.DataFrame
 
 
-FIRED = [0, 0]
+@st.composite
+def files(draw: st.DrawFn) -> Written:
+    table = draw(tables())
+    sink = io.BytesIO()
+    stated: Any = {"all": True, "none": False, "no nulls": ["i", "s"]}
+    blooms = {
+        name: {"ndv": 20, "fpp": 0.01} for name in draw(st.sampled_from(["", "isd", "isfdt"]))
+    }
+    pq.write_table(
+        table,
+        sink,
+        row_group_size=draw(st.integers(1, 20)),
+        write_statistics=stated[draw(st.sampled_from(["all", "all", "none", "no nulls"]))],
+        write_page_index=draw(st.sampled_from([True, True, False])),
+        max_rows_per_page=draw(st.integers(1, 6)),
+        use_dictionary=draw(st.booleans()),
+        data_page_version=draw(st.sampled_from(["1.0", "2.0"])),
+        bloom_filter_options=blooms or None,
+        compression="none",
+    )
+    # Without gaps, columns are read late whatever their size.
+    policy = pqlab.IOPolicy(gap_bytes=draw(st.sampled_from([0, 1 << 14])))
+    file = pqlab.open(sink.getvalue(), cache=None, io=policy)
+    return Written(sink.getvalue(), file, file.read())
+
+
+CASES: Counter[str] = Counter()
 
 
 @settings(
-    max_examples=120,
+    max_examples=400,
     deadline=None,
     derandomize=True,
     database=None,
     suppress_health_check=list(HealthCheck),
 )
-@given(tables(), PREDICATES, st.integers(1, 5), st.sampled_from(["all", "none", "no nulls"]))
-def test_equals_polars_and_a_brute_force(
-    table: pa.Table, predicate: Predicate, rows: int, statistics: str
-) -> None:
-    sink = io.BytesIO()
-    stated = {"all": True, "none": False, "no nulls": ["i", "s"]}[statistics]
-    pq.write_table(table, sink, row_group_size=rows, write_statistics=stated)
-    file = pqlab.open(sink.getvalue(), cache=None)
-    expected = file.read().filter(predicate.to_polars())
-    selection = file.select(where=predicate.to_polars())
-    assert_frame_equal(selection.read(), expected)
-    assert_frame_equal(file.read(["u", "g"], where=str(predicate)), expected.select("u", "g"))
-    assert_frame_equal(file.read(where=str(predicate), prune=False), expected)
-    frames = [frame for frame in file.iter_row_groups(where=str(predicate)) if len(frame)]
-    assert_frame_equal(pl.concat([expected.clear(), *frames]), expected)
+@given(files(), st.lists(PREDICATES, min_size=5, max_size=5))
+def test_equals_polars_and_a_brute_force(written: Written, predicates: list[Predicate]) -> None:
+    statistics, index = by_statistics(written.data), by_index(written.data)
+    bounds = written.file.metadata.row_groups.first_row.astype(np.int64).tolist()
+    for predicate in predicates:
+        expression = predicate.to_polars()
+        expected = written.frame.filter(expression)
+        selection = written.file.select(where=str(predicate))
+        assert_frame_equal(selection.read(), expected)
+        CASES["late"] += bool(selection.late.others)
 
-    oracle = pq.ParquetFile(sink).metadata
-    if selection.where.predicate is None:  # a NaN, which polars does not write down
-        selection = file.select(where=str(predicate))
-    assert selection.pruned is not None
-    judged = selection.pruned.judged
-    by_statistics = judged.up_to(Step.STATISTICS).pieces
-    kept = by_statistics.at(judged.row_bounds).tolist()
-    assert set(selection.rows) <= {group for group, keep in enumerate(kept) if keep}
-    chunks = [
-        {
-            chunk.path_in_schema: chunk
-            for chunk in map(oracle.row_group(group).column, range(oracle.num_columns))
-        }
-        for group in range(oracle.num_row_groups)
-    ]
-    assert kept == [may_hold(predicate, each) for each in chunks]
-    FIRED[0] += 1
-    FIRED[1] += not all(kept)
+        assert selection.pruned is not None
+        judged = selection.pruned.judged
+        rows = np.arange(len(written.frame) + 1)
+        kept = [judged.up_to(step).pieces.at(rows) for step in Step]
+        in_order = [
+            (group, row - first)
+            for group, (first, after) in enumerate(pairwise([*bounds, len(written.frame)]))
+            for row in range(first, after)
+        ]
+        for step, with_pages in ((Step.STATISTICS, False), (Step.COLUMN_INDEX, True)):
+            oracle = []
+            for group, row in in_order:
+
+                def known(column: str, group: int = group, row: int = row) -> list[Known]:
+                    pages = index[group].get(column, []) if with_pages else []  # noqa: B023
+                    own = [page.known for page in pages if page.start <= row < page.stop]
+                    return [statistics[group][column], *own]
+
+                oracle.append(may_hold(predicate, known, holds=True))
+            assert kept[list(Step).index(step)].tolist() == oracle, (step, str(predicate))
+        CASES["all"] += 1
+        CASES["fired"] += not kept[-1].all()
+        for before, after, step in zip(kept, kept[1:], list(Step)[1:], strict=False):
+            CASES[step.value] += bool((before & ~after).any())
 
 
-def test_pruning_fired() -> None:
+def test_cases_and_how_often_pruning_fired() -> None:
     """Behind the test above: a comparison of what never skips shows nothing."""
-    cases, fired = FIRED
-    if not cases:
+    if not CASES:
         pytest.skip("runs behind the test above")
-    assert fired >= 0.2 * cases, f"pruning fired in {fired} of {cases}"
+    assert CASES["all"] >= 2_000
+    assert CASES["fired"] >= 0.3 * CASES["all"]
+    for step in ("statistics", "column index", "bloom filter", "dictionary", "late"):
+        assert CASES[step] >= 4, f"{step}: {dict(CASES)}"
+
+
+@settings(max_examples=40, deadline=None, derandomize=True, database=None)
+@given(files(), PREDICATES)
+def test_other_ways_to_read(written: Written, predicate: Predicate) -> None:
+    expected = written.frame.filter(predicate.to_polars())
+    read, where = written.file.read, str(predicate)
+    assert_frame_equal(written.file.select(where=predicate.to_polars()).read(), expected)
+    assert_frame_equal(read(["u", "g"], where=where), expected.select("u", "g"))
+    assert_frame_equal(read(where=where, prune=False), expected)
+    frames = [frame for frame in written.file.iter_row_groups(where=where) if len(frame)]
+    assert_frame_equal(pl.concat([expected.clear(), *frames]), expected)
 
 
 @pytest.fixture
