@@ -17,7 +17,7 @@ from pqlab.io.pages import ChunkKey
 from pqlab.plan.ranges import Ranges, intersect
 from pqlab.predicate import prune
 from pqlab.predicate.pieces import Pieces
-from pqlab.predicate.predicate import IsNull, Predicate
+from pqlab.predicate.predicate import Predicate
 from pqlab.predicate.tree import Answer, Condition, Judged, conditions_of, tree_of
 from pqlab.trace import Reason
 
@@ -199,8 +199,10 @@ class _Pruning:
         return entries
 
     def _dictionary_pays(self, condition: Condition, key: ChunkKey) -> bool:
+        if not prune.is_point(condition):  # of ranges, bounds say most
+            return False
         start, stop = dictionary_span(self.metadata, self.metadata.chunk_row(*key))
-        if isinstance(condition.predicate, IsNull) or start == stop:
+        if start == stop:
             return False
         rows = key[0] * self.metadata.num_leaves + np.array(self.leaves, np.int64)
         sizes = self.metadata.chunks.total_compressed_size[rows].astype(np.int64)

@@ -17,6 +17,7 @@ from pqlab.filtered.explain import Explanation, explain
 from pqlab.filtered.frames import FilteredFrames
 from pqlab.filtered.late import LateRead, late_read
 from pqlab.filtered.prune import Pruned, prune_file
+from pqlab.footer.types import polars_type
 from pqlab.plan.columns import find_leaves
 from pqlab.plan.plan import Plan
 from pqlab.plan.ranges import Ranges, length
@@ -65,7 +66,7 @@ class FilteredSelection:
             with placed(file=asked.file.name):
                 leaves = {*asked.narrowed.leaves, *find_leaves(own, metadata)}
         made = cls(asked, where, tuple(sorted(leaves)), bool(prune), constants)
-        made.mask(made.picked(made.leaves, {}).read())  # of no rows: whether it can be evaluated
+        made.mask(made._empty())
         return made
 
     @cached_property
@@ -237,9 +238,24 @@ class FilteredSelection:
 
     def narrowed(self, frame: pl.DataFrame) -> pl.DataFrame:
         """The frame without the columns, and their fields, that only `where` looks at."""
-        if self.leaves == self.asked.narrowed.leaves:
+        wanted = self.asked.narrowed.leaves
+        if self.leaves == wanted:
             return frame
-        return narrowed(frame, self.picked(self.asked.narrowed.leaves, {}).read().schema)
+        roots = self.picked(wanted, {}).roots()
+        if set(roots) <= set(self.picked(self.leaves, {}).roots()):  # none has fields too many
+            leaves = self.asked.file.metadata.leaves
+            return frame.select(column_expression(leaves[root[0]].path[:1]) for root in roots)
+        return narrowed(frame, self.picked(wanted, {}).read().schema)
+
+    def _empty(self) -> pl.DataFrame:
+        """A frame without rows of all columns that are read."""
+        leaves = [self.asked.file.metadata.leaves[leaf] for leaf in self.leaves]
+        if self.where.columns is not None:
+            leaves = [leaf for leaf in leaves if leaf.path in self.where.columns]
+            is_flat = [len(leaf.path) == 1 and not leaf.max_repetition_level for leaf in leaves]
+            if len(leaves) == len(self.where.columns) and all(is_flat):
+                return pl.DataFrame(schema={leaf.path[0]: polars_type(leaf) for leaf in leaves})
+        return self.picked(self.leaves, {}).read()
 
 
 def mask_of(where: Where, frame: pl.DataFrame, *, file: str | None) -> pl.Series:

@@ -177,14 +177,6 @@ def statistics_frame(
     return pl.concat([frame, of_pages]).sort("row_group", maintain_order=True)
 
 
-def pages_statistics_frame(metadata: FileMetaData, page_table: PageTable) -> pl.DataFrame:
-    """The bounds of data pages, all of one leaf, as `statistics_frame` has them: a row for each."""
-    leaf = int(page_table.pages["leaf"][0])
-    node, order = metadata.leaves[leaf], metadata.column_orders[leaf]
-    of_leaf = LeafBounds.of([node], [order], metadata.created_by)
-    return _page_statistics(node, of_leaf, page_table)
-
-
 def leaf_bounds(metadata: FileMetaData) -> LeafBounds:
     """What the bounds of every leaf are worth in this file, and how they read."""
     return LeafBounds.of(metadata.leaves, metadata.column_orders, metadata.created_by)

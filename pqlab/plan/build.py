@@ -64,7 +64,9 @@ class PageRows:
         starts, stops = np.array(ranges, np.int64).T
         first = np.searchsorted(self.bounds[:-1], starts, "right") - 1
         last = np.searchsorted(self.bounds[:-1], stops, "left")
-        return union(zip(first.tolist(), last.tolist(), strict=True))
+        begins = np.append(True, first[1:] > last[:-1])  # the others go on where one before ends
+        ends = last[np.append(begins[1:], True)]
+        return tuple(zip(first[begins].tolist(), ends.tolist(), strict=True))
 
 
 def page_rows(pages: Pages, num_rows: int) -> PageRows | None:

@@ -20,11 +20,10 @@ import polars as pl
 
 from pqlab import text
 from pqlab.footer.bloom_filter import Hashes, hashes_of, stored_values
-from pqlab.footer.frames import pages_statistics_frame, statistics_frame
 from pqlab.footer.metadata import FileMetaData
 from pqlab.footer.page_table import KNOWN_FROM_HEADER, KNOWN_FROM_INDEX, PageTable
 from pqlab.footer.schema import SchemaNode
-from pqlab.footer.series import known as known_numbers
+from pqlab.footer.stated import Stated, stated_of_chunks, stated_of_pages
 from pqlab.footer.types import SortOrder, leaf_sort_order, polars_type, type_key
 from pqlab.predicate.pieces import Mask, Pieces, Positions, cut
 from pqlab.predicate.predicate import (
@@ -105,9 +104,8 @@ def by_statistics(metadata: FileMetaData, condition: Condition) -> Answer | None
     node = _leaf(metadata, condition)
     if node is None or node.leaf is None or not metadata.num_rows:
         return None
-    table = _comparable(node, statistics_frame(metadata, node.leaf))
-    starts = _first_rows(metadata)
-    return _answer(Step.STATISTICS, condition, table, starts, metadata.num_rows)
+    table = _comparable(node, stated_of_chunks(metadata, node.leaf))
+    return _answer(Step.STATISTICS, condition, table, _first_rows(metadata), metadata.num_rows)
 
 
 def by_column_index(
@@ -125,17 +123,12 @@ def by_column_index(
     pages = pages[_is_sound(metadata, pages)]
     if not len(pages):
         return None
-    of_pages = PageTable(pages, known.statistics)
-    # Outside of lists a page has as many values as rows.
-    num_values = known_numbers(pages["num_rows"])
-    bounds = pages_statistics_frame(metadata, of_pages).with_columns(num_values=num_values)
-    table = _comparable(node, bounds)
+    stated = stated_of_pages(metadata, PageTable(pages, known.statistics))
     groups = pages["row_group"].astype(np.int64)
     # Where a column has no NaN at all in a row group, no page has one.
     if polars_type(node).is_float() and node.leaf is not None:
-        nan_counts = statistics_frame(metadata, node.leaf)["nan_count"].gather(groups)
-        may_be_nan = (nan_counts != 0).fill_null(value=True)
-        table = table.with_columns(may_be_nan=pl.col("may_be_nan") & may_be_nan)
+        stated = replace(stated, nan_count=stated_of_chunks(metadata, node.leaf).nan_count[groups])
+    table = _comparable(node, stated)
     first_rows = _first_rows(metadata)
     starts = first_rows[groups] + pages["first_row"]
     # The other row groups, about which nothing is said, are pieces behind the table's rows.
@@ -176,15 +169,22 @@ def by_dictionaries(
     )
 
 
+def is_point(condition: Condition) -> bool:
+    """Whether single values are looked for: `==` or `in`."""
+    predicate = condition.predicate
+    if isinstance(predicate, Comparison):
+        return predicate.operator == "=="
+    return isinstance(predicate, Membership) and condition.holds
+
+
 def hashed_values(metadata: FileMetaData, condition: Condition) -> Hashes | None:
     """The hashes of all that `==` or `in` looks for; None for what bloom filters cannot tell."""
     predicate, node = condition.predicate, _leaf(metadata, condition)
-    if node is None or not condition.holds or isinstance(predicate, IsNull):
+    if node is None or not is_point(condition) or isinstance(predicate, IsNull):
         return None
-    if isinstance(predicate, Comparison):
-        values: Sequence[Value] = (predicate.value,) if predicate.operator == "==" else ()
-    else:
-        values = predicate.values
+    values: Sequence[Value] = (
+        (predicate.value,) if isinstance(predicate, Comparison) else predicate.values
+    )
     if not 0 < len(values) <= _MOST_HASHED:
         return None
     stored = [stored_values(value, type_key(node)) for value in values]
@@ -239,7 +239,7 @@ def _answer(
         shown = ", ".join(
             f"{name} {text.clip(text.visible(str(row[name])), _SHOWN_CHARACTERS)}"
             for name in ("min", "max", "null_count", "num_values")
-            if row[name] is not None
+            if row[name] is not None and (name in ("min", "max") or row[name] >= 0)
         )
         return f"{'.'.join(condition.predicate.column)}: {shown}"
 
@@ -271,27 +271,31 @@ def _is_sound(metadata: FileMetaData, pages: Pages) -> Mask:
     return sound
 
 
-def _comparable(node: SchemaNode, statistics: pl.DataFrame) -> pl.DataFrame:
+def _comparable(node: SchemaNode, stated: Stated) -> pl.DataFrame:
     """`min` and `max` (null: unknown), `may_be_nan`, `has_values`, `has_nulls`; and the counts."""
     dtype = polars_type(node)
     same_order = _SAME_ORDER.get(leaf_sort_order(*type_key(node)))
-    is_ordered = same_order is not None and same_order(dtype)
-    counts = pl.col("null_count")
-    is_bound = pl.col("bounds_state").is_in(["present", "deprecated"]) & is_ordered
-    low, high, may_be_nan = pl.col("min"), pl.col("max"), pl.lit(value=False)
+    low, high = stated.min, stated.max
+    if same_order is None or not same_order(dtype):
+        low = high = low.clear(len(low))
+    may_be_nan = np.zeros(len(low), np.bool_)
     if dtype.is_float():
-        may_be_nan = (pl.col("nan_count") != 0).fill_null(value=True)
-        is_bound &= low.is_not_nan().fill_null(value=True)
-        is_bound &= high.is_not_nan().fill_null(value=True)
-    has_values = (counts < pl.col("num_values")).fill_null(value=True)
-    return statistics.select(
-        "null_count",
-        "num_values",
-        min=pl.when(is_bound).then(low),
-        max=pl.when(is_bound).then(high),
-        may_be_nan=may_be_nan,
-        has_values=has_values & (pl.col("bounds_state") != "empty"),
-        has_nulls=(counts > 0).fill_null(value=True),
+        may_be_nan = stated.nan_count != 0
+        is_nan = low.is_nan().fill_null(value=False) | high.is_nan().fill_null(value=False)
+        if is_nan.any():
+            low, high = (side.zip_with(~is_nan, side.clear(1)) for side in (low, high))
+    nulls, num_values = stated.null_count, stated.num_values
+    only_nulls = (nulls >= 0) & (num_values >= 0) & (nulls >= num_values)
+    return pl.DataFrame(
+        {
+            "min": low,
+            "max": high,
+            "may_be_nan": may_be_nan,
+            "has_values": ~(only_nulls | stated.is_empty),
+            "has_nulls": nulls != 0,
+            "null_count": nulls,
+            "num_values": num_values,
+        }
     )
 
 
