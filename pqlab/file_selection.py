@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, Unpack, get_args, overload
 
 from pqlab import text
 from pqlab.errors import LimitError, SelectionError, placed
@@ -26,6 +26,7 @@ from pqlab.stream.options import (
     IterateOptions,
     Strings,
     To,
+    ToDevice,
     engine_of,
     parted,
     refuse_enum,
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from pqlab.cpu.engine import Team
-    from pqlab.native._native import Decoded
+    from pqlab.gpu.frame import DeviceFrame
     from pqlab.reader import ParquetFile
     from pqlab.stream.iterator import Frames
     from pqlab.stream.job import Job
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 
 
 class _Part(NamedTuple):
-    decoded: list[Decoded]  # of the same rows, columns side by side
+    decoded: list[Any]  # Decoded, or frames on a device; of the same rows, columns side by side
     recording: Recording | None
 
 
@@ -54,7 +55,7 @@ _Assembled = TypeVar("_Assembled")
 
 
 def _assembled(
-    parts: Iterable[_Part], assemble: Callable[[Sequence[Decoded]], _Assembled]
+    parts: Iterable[_Part], assemble: Callable[[Sequence[Any]], _Assembled]
 ) -> list[_Assembled]:
     """Assemble part after part as they are decoded; recorded, each is an event."""
     made = []
@@ -104,6 +105,7 @@ class FileSelection:
         invalid_utf8: InvalidUtf8 = "error",
         strings: Strings = "string",
         trace: Trace | None = None,
+        device: int = 0,
         memory_limit: int | None = None,
         progress: bool = False,
     ) -> pl.DataFrame:
@@ -114,8 +116,8 @@ class FileSelection:
         "ns", or "us" for timestamps that nanoseconds do not reach. `invalid_utf8`: "error", or
         "binary" to have text as bytes, unchecked. `strings`: "string"; or "categorical", or "enum"
         of the distinct values that are read, sorted. `trace` records what requests and pages cost.
-        `memory_limit`: bytes; what decodes to more is a `LimitError`, before it is read where the
-        footer tells, else before memory is taken for it.
+        `device`: which GPU, by its ordinal. `memory_limit`: bytes; what decodes to more is a
+        `LimitError`, before it is read where the footer tells, else before memory is taken for it.
         `progress` shows a bar.
 
         Raises `CorruptError`, `UnsupportedError`, `EncryptedError`, `LimitError` or `SourceError`,
@@ -131,6 +133,7 @@ class FileSelection:
             "invalid_utf8": invalid_utf8,
             "strings": strings,
             "trace": trace,
+            "device": device,
         }
         if memory_limit is not None:
             self._check_memory(memory_limit)
@@ -150,6 +153,19 @@ class FileSelection:
         with placed(file=self.file.name):
             tables = _assembled(parts, to_table)
         return tables[0] if len(tables) == 1 else pa.concat_tables(tables)
+
+    def to_cupy(self, **options: Unpack[DecodeOptions]) -> DeviceFrame:
+        """Read into a frame that stays on the GPU, as CuPy arrays and an Arrow device array.
+
+        `engine="emulated"`: into host memory, as numpy arrays. `device`: the GPU's ordinal. Other
+        arguments and errors as of `read`; `EngineError` where there is no GPU; `LimitError` for
+        text or lists beyond offsets of 32 bits.
+        """
+        from pqlab.gpu.joining import beside, join
+
+        self._check_names()
+        parts = self._decode(Decode(**options, stays=True))
+        return join(_assembled(parts, beside))
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """The rows as a stream of Arrow batches (the Arrow PyCapsule interface).
@@ -204,12 +220,18 @@ class FileSelection:
     def iter_row_groups(
         self, *, to: Literal["arrow"], **options: Unpack[IterateOptions]
     ) -> Frames[pa.Table]: ...
+    @overload
     def iter_row_groups(
-        self, *, to: To = "polars", **options: Unpack[IterateOptions]
+        self, *, to: ToDevice, **options: Unpack[IterateOptions]
+    ) -> Frames[DeviceFrame]: ...
+    def iter_row_groups(
+        self, *, to: To | ToDevice = "polars", **options: Unpack[IterateOptions]
     ) -> Frames[Any]:
         """A frame per row group that has selected rows, read while the caller works on others.
 
-        `to`: "polars", or "arrow" for pyarrow tables. `prefetch`: how many row groups are read
+        `to`: "polars", or "arrow" for pyarrow tables; or "cupy", "dlpack" or "arrow_device" for
+        frames that stay on the GPU (`to_cupy`), of which "dlpack" takes columns of numbers without
+        nulls only. `prefetch`: how many row groups are read
         ahead; "adaptive" has each column as far ahead as the caller needs it. `memory_limit`: bytes
         for all that is in flight or ready, a quarter of what is free if None; a row group larger
         than that is still handed out whole. `shard=(rank, world)`: of `world` processes this one
@@ -228,8 +250,12 @@ class FileSelection:
     def iter_batches(
         self, rows: int, *, to: Literal["arrow"], **options: Unpack[IterateOptions]
     ) -> Frames[pa.Table]: ...
+    @overload
     def iter_batches(
-        self, rows: int, *, to: To = "polars", **options: Unpack[IterateOptions]
+        self, rows: int, *, to: ToDevice, **options: Unpack[IterateOptions]
+    ) -> Frames[DeviceFrame]: ...
+    def iter_batches(
+        self, rows: int, *, to: To | ToDevice = "polars", **options: Unpack[IterateOptions]
     ) -> Frames[Any]:
         """Frames of so many rows; the last one has what is left. As `iter_row_groups` else.
 
@@ -238,14 +264,16 @@ class FileSelection:
         """
         return self._iterate(rows, to, **options)
 
-    def _iterate(self, rows: int | None, to: To, **options: Unpack[IterateOptions]) -> Frames[Any]:
+    def _iterate(
+        self, rows: int | None, to: To | ToDevice, **options: Unpack[IterateOptions]
+    ) -> Frames[Any]:
         from pqlab.stream.forms import form
         from pqlab.stream.stream import Picked, stream
 
         made = form(to)
-        decode, ahead = parted(options)
+        decode, ahead = parted(options, stays=to in get_args(ToDevice))
         refuse_enum(decode.strings)
-        if to == "polars":
+        if to != "arrow":
             self._check_names()
         begin = file_opener(decode, for_polars=to == "polars")
         return stream(
@@ -298,7 +326,7 @@ class FileSelection:
                 Team.of(options.workers),
                 recording,
                 options,
-                device=options.device,
+                device=options.runs_on,
                 for_polars=for_polars,
                 memory_limit=memory_limit,
             )
@@ -421,7 +449,7 @@ def file_opener(
     """What opens a file for an iteration."""
     from pqlab.stream.units import file_parts
 
-    device = options.device
+    device = options.runs_on
     into = options.trace if options.trace is not None else active_trace()
 
     def opened(file: ParquetFile, lanes: Sequence[tuple[int, ...]], team: Team) -> FileParts:

@@ -15,9 +15,10 @@ import test_decode_deltas as deltas
 import test_decode_matrix as matrix
 import test_decode_nested as nested
 from decoding import InMemory, Ranges, metadata_of, plan_of
+from delta_pages import AlpVector, alp
 from edited_footers import written
 from emulated import assert_same, assert_same_plan, device
-from handmade import file_of
+from handmade import Column, Page, file_of
 from nested_values import combined, difference
 
 from pqlab.cpu import engine as cpu
@@ -212,6 +213,29 @@ def test_prefixes_of_old_writers_reach_into_the_page_before(checked: bool) -> No
         theirs = outcome(cpu.read, plan, metadata, source)
         assert isinstance(theirs, tuple)
         assert outcome(gpu.read, plan, metadata, source, device(checked=checked)) == theirs
+
+
+@CHECKED
+@pytest.mark.parametrize("positions", [(3, 3, 3), (31, 9, 31), (9, 8, 7), (0, 59, 60)])
+def test_alp_exceptions_in_any_order(positions: tuple[int, int, int], checked: bool) -> None:
+    """Of those at one place the last one counts, as on the CPU; no two lanes write one value."""
+    bits = [int(np.float64(value).view(np.uint64)) for value in (1.5, 2.5, 3.5)]
+    vector = AlpVector(2, 0, 7, 8, list(range(60)), dict(zip((3, 9, 31), bits, strict=True)))
+    body = alp([vector], 6, 8).replace(
+        np.array([3, 9, 31], "<u2").tobytes(), np.array(positions, "<u2").tobytes()
+    )
+    data = file_of(Column("DOUBLE", [Page(body, 60, 10)]))
+    if max(positions) == 60:  # beyond the vector
+        metadata = metadata_of(data)
+        plan, source = plan_of(metadata), InMemory(data)
+        theirs = outcome(cpu.read, plan, metadata, source)
+        assert outcome(gpu.read, plan, metadata, source, device(checked=checked)) == theirs
+        assert isinstance(theirs, tuple)
+        return
+    expected = {at: (7 + at) * 1.0 / 100 for at in range(60)}
+    expected |= dict(zip(positions, (1.5, 2.5, 3.5), strict=True))
+    values = assert_same(data, checked=checked).column(0).to_pylist()
+    assert values == pytest.approx(list(expected.values()))
 
 
 # Lanes that work at a time, of 32: none of the common encodings is one thread's work.

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
+import io
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import polars as pl
 import pyarrow as pa
@@ -109,17 +110,29 @@ def test_errors_have_the_same_place(file: pqlab.ParquetFile) -> None:
             opened.read(engine=engine)
         found.append((caught.value.message, caught.value.place))
     assert found[0] == found[1]
-    with pytest.raises(pqlab.EngineError, match="String only"):
-        file.read("name", engine="emulated", strings="categorical")
     with pytest.raises(pqlab.EngineError, match="there is no engine 'cuda'"):
         file.read("name", engine="cuda")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("strings", ["categorical", "enum"])
+def test_text_as_codes(strings: Literal["categorical", "enum"]) -> None:
+    words = [None if at % 7 == 0 else f"{'long ' * (at % 4)}word {at % 90}" for at in range(2_000)]
+    table = pa.table({"t": words, "plain": words, "b": [b"x"] * 2_000})
+    if strings == "categorical":
+        table = table.append_column("l", pa.array([words[at : at + at % 3] for at in range(2_000)]))
+    sink = io.BytesIO()
+    pq.write_table(table, sink, use_dictionary=["t"], data_page_size=2_000, compression="snappy")
+    opened = pqlab.open(sink.getvalue())
+    ours = opened.read(engine="emulated", strings=strings)
+    assert_frame_equal(ours, opened.read(engine="cpu", strings=strings))
+    assert ours["plain"].cast(pl.String).to_list() == words
 
 
 def test_too_little_memory_is_said(
     file: pqlab.ParquetFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small = EmulatedDevice(memory_bytes=1_000)
-    monkeypatch.setitem(devices._DEVICES, "emulated", lambda: small)
+    monkeypatch.setitem(devices._DEVICES, "emulated", lambda _: small)
     with pytest.raises(pqlab.EngineError, match="too little memory"):
         file.read(engine="emulated")
 

@@ -24,6 +24,8 @@ BOUNDS = {
     "read_strings": (136, 8_704), "read_lengths": (80, 0), "read_prefixes": (96, 0),
     "read_deltas_": (72, 0), "read_alp_": (88, 0), "join_": (64, 0), "emit_": (64, 0),
     "count_": (40, 0), "mark_": (32, 0), "fill_": (40, 0),
+    "measure_": (40, 0), "place_": (40, 0), "gather_": (64, 0), "compare_": (32, 0),
+    "expand_": (32, 0), "take_": (32, 0), "narrow_": (32, 0), "move_": (40, 0),
 }  # fmt: skip
 # Bytes of stack: of Thrift values that are skipped, what is open around them.
 STACK = {"walk_headers": 1_024, "read_headers": 1_024}

@@ -68,10 +68,14 @@ class LeafColumn(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Columns:
-    """The columns of a frame: their Arrow schema, and how the leaves are decoded."""
+    """The columns of a frame: their Arrow schema, and how the leaves are decoded.
+
+    `nodes`: what the columns' arrays are made of, parents before children.
+    """
 
     schema: pa.Schema
     leaves: tuple[LeafColumn, ...]
+    nodes: tuple[Node, ...]
     native: _native.Columns
 
 
@@ -122,7 +126,7 @@ def _columns(paths: Sequence[Path], types: Sequence[pa.DataType]) -> Columns:
 def _made(leaves: list[LeafColumn], schema: pa.Schema, nodes: Sequence[Node]) -> Columns:
     root = Node(NodeKind.STRUCT, 0, 0, -1)
     native = _native.Columns(leaves, schema.__arrow_c_schema__(), [root, *nodes])
-    return Columns(schema, tuple(leaves), native)
+    return Columns(schema, tuple(leaves), tuple(nodes), native)
 
 
 def _type(leaf: SchemaNode, int96_unit: Int96Unit, invalid_utf8: InvalidUtf8) -> pa.DataType:

@@ -26,6 +26,7 @@ from pqlab.stream.options import (
     IterateOptions,
     ReadOptions,
     To,
+    check_choice,
     parted,
     refuse_enum,
 )
@@ -202,6 +203,7 @@ class DatasetSelection:
         from pqlab.stream.forms import form
         from pqlab.stream.stream import Picked, stream
 
+        check_choice("to", to, To)  # files are put into one schema in host memory
         decode, ahead = parted(options)
         refuse_enum(decode.strings)
         begin = file_opener(decode)

@@ -24,9 +24,11 @@ class CupyDevice:
     """
 
     is_emulated = False
+    arrow_type = 2
 
     def __init__(self, ordinal: int = 0) -> None:
         self._cupy, self._cupyx = _cupy()
+        self.ordinal = ordinal
         try:
             self._card = self._cupy.cuda.Device(ordinal)
             properties = self._cupy.cuda.runtime.getDeviceProperties(ordinal)
@@ -78,6 +80,15 @@ class CupyDevice:
         with self._card:
             array.get(out=host, blocking=False)
         self._under_way.append(host)
+
+    def copy(self, array: Any, to: Any) -> None:
+        """Queue a copy within the device."""
+        with self._card:
+            to.data.copy_from_device_async(array.data, array.nbytes)
+
+    def exported(self, array: Any) -> Any:
+        """The CuPy array as it is."""
+        return array
 
     def synchronize(self) -> None:
         """Until all that was asked for is done."""

@@ -30,6 +30,16 @@ class Device(Protocol):
         """Whether its times are the CPU's, and so no GPU's."""
         ...
 
+    @property
+    def ordinal(self) -> int:
+        """Which of the devices it is."""
+        ...
+
+    @property
+    def arrow_type(self) -> int:
+        """What Arrow calls memory like its: ARROW_DEVICE_CPU 1, ARROW_DEVICE_CUDA 2."""
+        ...
+
     def kernel(self, name: str) -> Kernel:
         """A kernel of kernels.cu."""
         ...
@@ -52,6 +62,14 @@ class Device(Protocol):
 
     def download(self, array: Any, host: npt.NDArray[Any]) -> None:
         """Queue a copy to the host."""
+        ...
+
+    def copy(self, array: Any, to: Any) -> None:
+        """Queue a copy within the device, of arrays of one size."""
+        ...
+
+    def exported(self, array: Any) -> Any:
+        """The array as callers take it: CuPy's, or numpy's over emulated memory."""
         ...
 
     def synchronize(self) -> None:

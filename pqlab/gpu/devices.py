@@ -13,10 +13,10 @@ from pqlab.gpu.device import Device
 _lock = threading.Lock()
 
 
-def device_of(engine: str) -> Device:
+def device_of(engine: str, ordinal: int = 0) -> Device:
     """The device of `engine="gpu"` or `"emulated"`, made once. Raises `EngineError`."""
     with _lock:  # the emulator is compiled when it is first asked for
-        return _DEVICES[engine]()
+        return _DEVICES[engine](ordinal)
 
 
 def why_no_gpu() -> str | None:
@@ -31,10 +31,10 @@ def why_no_gpu() -> str | None:
 
 
 @cache
-def _gpu() -> Device:
+def _gpu(ordinal: int) -> Device:
     from pqlab.gpu.cupy_device import CupyDevice
 
-    return CupyDevice()
+    return CupyDevice(ordinal)
 
 
 @cache
@@ -44,4 +44,10 @@ def _emulated() -> Device:
     return EmulatedDevice()
 
 
-_DEVICES: dict[str, Callable[[], Device]] = {"gpu": _gpu, "emulated": _emulated}
+def _the_emulator(ordinal: int) -> Device:
+    if ordinal:
+        raise EngineError(f"there is one emulator, of ordinal 0, and none of ordinal {ordinal}")
+    return _emulated()
+
+
+_DEVICES: dict[str, Callable[[int], Device]] = {"gpu": _gpu, "emulated": _the_emulator}

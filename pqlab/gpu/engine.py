@@ -9,18 +9,20 @@ from typing import Any, TypedDict, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from pqlab.cpu.columns import InvalidUtf8, LeafColumn, columns_of
+from pqlab.cpu.columns import InvalidUtf8, LeafColumn, Strings, columns_of
 from pqlab.cpu.engine import FetchedBytes, located
 from pqlab.errors import PqlabError
 from pqlab.footer.metadata import FileMetaData
 from pqlab.footer.types import Int96Unit
 from pqlab.footer.writers import left_is_compressed_false, prefixes_reach_back
 from pqlab.gpu.device import Device
+from pqlab.gpu.frame import DeviceFrame
 from pqlab.gpu.launch import Launcher
 from pqlab.gpu.layout import Emission, Layout, lay_out
 from pqlab.gpu.memory import download, upload
 from pqlab.gpu.nested import NestedColumn, NestedColumns
 from pqlab.gpu.outputs import Outputs
+from pqlab.gpu.results import Emitted, to_frame, to_host
 from pqlab.gpu.steps import REFUSING
 from pqlab.gpu.work import (
     JOINED_SIZES,
@@ -47,6 +49,7 @@ class Options(TypedDict, total=False):
     verify_checksums: bool
     invalid_utf8: InvalidUtf8
     int96_unit: Int96Unit
+    strings: Strings
     for_polars: bool
     limits: Limits
 
@@ -63,7 +66,22 @@ def read(
     Raises as the CPU engine's `read`, and `OutOfDeviceMemoryError`.
     """
     try:
-        return _Read(plan, metadata, source, device, **options).run()
+        return to_host(_Read(plan, metadata, source, device, **options).run())
+    except PqlabError as error:
+        raise located(error, metadata, plan.file) from None
+
+
+def read_frame(
+    plan: Plan,
+    metadata: FileMetaData,
+    source: FetchedBytes,
+    device: Device,
+    **options: Unpack[Options],
+) -> DeviceFrame:
+    """As `read`, into columns that stay on the device. Raises as `read`, and `LimitError`."""
+    try:
+        reading = _Read(plan, metadata, source, device, **options)
+        return to_frame(reading.run(), reading.columns)
     except PqlabError as error:
         raise located(error, metadata, plan.file) from None
 
@@ -82,11 +100,16 @@ class _Read:
         verify_checksums: bool = False,
         invalid_utf8: InvalidUtf8 = "error",
         int96_unit: Int96Unit = "ns",
+        strings: Strings = "string",
         for_polars: bool = False,
         limits: Limits = DEFAULT_LIMITS,
     ) -> None:
-        columns = columns_of(metadata, plan.leaves, int96_unit, invalid_utf8)
-        self.device, self.leaves = device, columns.leaves
+        columns = columns_of(metadata, plan.leaves, int96_unit, invalid_utf8, strings)
+        self.device, self.columns = device, columns
+        # Codes of text are made of it on the host.
+        self.leaves = [
+            leaf._replace(kind="TEXT") if leaf.kind == "CODES" else leaf for leaf in columns.leaves
+        ]
         self.pages = _native.DevicePages(
             columns.native,
             plan.tables.arrays,
@@ -104,7 +127,8 @@ class _Read:
         self.num_rows = tables.num_rows
         self.flat = _flat_pieces(self.layout, self.pages, self.leaves, tables)
 
-    def run(self) -> _native.Decoded:
+    def run(self) -> Emitted:
+        """Launch all, and raise what is found wrong."""
         self._upload()
         self._decompress()
         self._read_levels()
@@ -117,7 +141,7 @@ class _Read:
         for ordinal in range(len(self.leaves)):
             self._emit_column(ordinal)
         self._raise_errors()
-        return self._decoded()
+        return self._emitted()
 
     def _upload(self) -> None:
         """Stage the pages in host memory, and take the device's."""
@@ -279,32 +303,29 @@ class _Read:
         if self.nested.error is not None:
             raise self.nested.error
 
-    def _decoded(self) -> _native.Decoded:
-        self.outputs.download()
-        views: list[list[Any]] = [[] for _ in self.leaves]
-        used = download(self.device, self.used, np.uint32)
-        states = download(self.device, self.launcher.states, PAGE_STATE)
-        joined = download(self.device, self.joined_states, PAGE_STATE)
-        is_joined = np.zeros(len(used), np.bool_)
-        for pages in self.layout.joined.values():
+    def _emitted(self) -> Emitted:
+        layout, device = self.layout, self.device
+        states = download(device, self.launcher.states, PAGE_STATE)
+        is_joined = np.zeros(len(layout.works), np.bool_)
+        for pages in layout.joined.values():
             is_joined[pages] = True
-        for page in np.flatnonzero(used).tolist():
-            of_column = views[self.layout.column[page]]
-            buffer = int(self.layout.works["view_buffer"][page])
-            of_column += [None] * (buffer + 1 - len(of_column))
-            state = joined[page] if is_joined[page] else states[page]
-            of_column[buffer] = self._view_buffer(page, state, joined=bool(is_joined[page]))
-        return self.pages.decoded(self.outputs.taken(views))
-
-    def _view_buffer(self, page: int, state: Any, *, joined: bool) -> npt.NDArray[np.uint8]:
-        """The bytes of a page that views point into: on the host already, or taken there."""
-        start = int(state["values"])
-        stop = start + int(state["values_bytes"])
-        if joined:
-            return download(self.device, self.joined[start:stop], np.uint8)
-        if self.layout.on_device[page]:
-            return download(self.device, self.bytes[start:stop], np.uint8)
-        return self.staged[start:stop]
+        if is_joined.any():
+            joined = download(device, self.joined_states, PAGE_STATE)
+            states = np.where(is_joined, joined[: len(is_joined)], states[: len(is_joined)])
+        return Emitted(
+            device=device,
+            pages=self.pages,
+            layout=layout,
+            leaves=self.leaves,
+            outputs=self.outputs,
+            num_rows=self.num_rows,
+            states=states,
+            is_joined=is_joined,
+            used=download(device, self.used, np.uint32) != 0,
+            staged=self.staged,
+            bytes=self.bytes,
+            joined=self.joined,
+        )
 
 
 _PREFIX = 16  # Status::PREFIX, of the page's first value

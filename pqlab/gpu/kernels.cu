@@ -5,6 +5,7 @@
 #include "../native/snappy.cuh"
 #include "device.cuh"
 #include "emit.cuh"
+#include "frames.cuh"
 #include "headers.cuh"
 #include "listing.cuh"
 #include "nested.cuh"
@@ -414,4 +415,71 @@ __global__ void fill_positions(PQ_TILES, const u32* words, u32 depth, u32 level,
   });
 }
 PQ_EXPORT(fill_positions)
+
+// Frames on the device: a warp a tile of `count` items.
+#define PQ_FRAME_KERNEL(name, parameters, work) \
+  __global__ void name parameters {             \
+    const u64 tile = warp_ordinal();            \
+    if (tile * TILE_ROWS >= count) return;      \
+    work;                                       \
+  }                                             \
+  PQ_EXPORT(name)
+
+// Of each tile the bytes that its values take.
+PQ_FRAME_KERNEL(measure_views, (const View* views, u64 count, u64* sizes), {
+  const u64 size = tile_bytes(views, tile, count);
+  if (Warp::leader()) sizes[tile] = size;
+})
+
+PQ_FRAME_KERNEL(place_views, (const View* views, u64 count, const u64* before, i32* offsets),
+                place_bytes(views, tile, count, before[tile], offsets))
+
+PQ_FRAME_KERNEL(gather_views,
+                (const View* views, u64 count, const ViewSource* sources, const u8* bytes,
+                 const u8* joined, const i32* offsets, u8* out),
+                gather_bytes(views, tile, count, sources, bytes, joined, offsets, out))
+
+// Added to `bits`: how many are set in `count` words.
+PQ_FRAME_KERNEL(count_bits, (const u32* words, u64 count, u64* bits), {
+  const u64 found = tile_bits(words, tile, count);
+  if (Warp::leader()) atomicAdd(bits, found);
+})
+
+// `differ` becomes 1 where words do.
+PQ_FRAME_KERNEL(compare_words, (const u32* words, const u32* others, u64 count, u32* differ), {
+  bool found = false;
+  with_items(tile, count, [&](u64 i, bool inside) { found |= inside && words[i] != others[i]; });
+  if (found) atomicOr(differ, 1u);
+})
+
+// Bits to bytes of 0 and 1.
+PQ_FRAME_KERNEL(expand_bits, (const u32* words, u64 count, u8* out),
+                with_items(tile, count, [&](u64 i, bool inside) {
+                  if (inside) out[i] = static_cast<u8>(words[i / 32] >> i % 32 & 1);
+                }))
+
+// One of the three numbers of each interval.
+PQ_FRAME_KERNEL(take_part, (const u32* values, u64 count, u32 part, u32* out),
+                with_items(tile, count, [&](u64 i, bool inside) {
+                  if (inside) out[i] = values[3 * i + part];
+                }))
+
+PQ_FRAME_KERNEL(narrow_offsets, (const i64* offsets, u64 count, i32* out),
+                with_items(tile, count, [&](u64 i, bool inside) {
+                  if (inside) out[i] = static_cast<i32>(offsets[i]);
+                }))
+
+// Offsets of a part of a column that begins elsewhere in another one.
+PQ_FRAME_KERNEL(move_offsets, (const i32* offsets, u64 count, i32 by, i32* out),
+                with_items(tile, count, [&](u64 i, bool inside) {
+                  if (inside) out[i] = offsets[i] + by;
+                }))
+
+// Bits [first, first + count) to a zeroed bitmap, from bit `to` on: tiles are of its bits, from the
+// word on in which the first goes.
+__global__ void move_bits(const u32* words, u64 first, u64 count, u64 to, u32* out) {
+  const u64 tile = warp_ordinal();
+  if (tile * TILE_ROWS < to % 32 + count) copy_bits(tile, words, first, count, to, out);
+}
+PQ_EXPORT(move_bits)
 }

@@ -8,7 +8,7 @@ import numpy as np
 
 from pqlab.gpu.device import Device
 from pqlab.gpu.memory import upload
-from pqlab.gpu.work import TILE, Rows
+from pqlab.gpu.work import TILE, TILE_ROWS, Rows
 
 _WARPS = 4  # of a block of the kernels of which a warp does one thing
 _LISTING_THREADS = 32 * _WARPS
@@ -45,3 +45,10 @@ class Launcher:
             return
         (on_device,) = upload(self.device, [tiles])
         self.device.kernel(kernel)((len(tiles),), (_EMIT_THREADS,), [*before, on_device, *after])
+
+
+def launch_over(device: Device, kernel: str, count: int, arguments: list[Any]) -> None:
+    """A warp a tile of `count` items that lie one after the other; for kernels of frames.cuh."""
+    if count:
+        blocks = -(-count // (TILE_ROWS * _WARPS))
+        device.kernel(kernel)((blocks,), (_LISTING_THREADS,), arguments)

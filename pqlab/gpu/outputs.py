@@ -13,13 +13,14 @@ from pqlab.cpu.columns import LeafColumn
 from pqlab.gpu.device import Device
 from pqlab.gpu.memory import Arena, download
 from pqlab.gpu.nested import NestedColumn
-from pqlab.gpu.steps import stride_of
+from pqlab.gpu.steps import VIEWS, stride_of
 
 
 @dataclass(slots=True, eq=False)
 class Parts:
-    """A column's buffers on the device."""
+    """A column's buffers on the device. `slots`: of a nested column, by depth."""
 
+    slots: list[int]
     values: Any
     validity: Any  # None: nothing can be null
     offsets: list[Any]
@@ -28,13 +29,19 @@ class Parts:
 
 @dataclass(slots=True, eq=False)
 class _Places:
-    """Where they are. Those of bits are in an arena whose memory is zero before."""
+    """Where they are. `values_in`: in which of the arenas."""
 
+    slots: list[int]
     values: slice
-    values_are_bits: bool
+    values_in: int
     validity: slice | None
     offsets: list[slice]
     groups: list[slice]
+
+
+# Arenas: of values and offsets; of bits, whose memory is zero before; of views, which frames that
+# stay on the device do not keep.
+_VALUES, _BITS, _VIEWS = range(3)
 
 
 class Outputs:
@@ -48,14 +55,15 @@ class Outputs:
         nested: dict[int, NestedColumn],
     ) -> None:
         self._device = device
-        self._values, self._bits = Arena(), Arena()
+        self._arenas = Arena(), Arena(), Arena()
         self._places = [
             self._place(leaf, num_rows, nested.get(ordinal)) for ordinal, leaf in enumerate(leaves)
         ]
-        values = device.empty(self._values.nbytes, np.uint8)
-        bits = device.zeros(self._bits.nbytes, np.uint8)
-        self._on_device = values, bits
-        self.columns = [self._parts(each, values, bits) for each in self._places]
+        takes = device.empty, device.zeros, device.empty
+        self._on_device = tuple(
+            take(arena.nbytes, np.uint8) for take, arena in zip(takes, self._arenas, strict=True)
+        )
+        self.columns = [self._parts(each, self._on_device) for each in self._places]
         for ordinal, column in nested.items():
             self._end_offsets(column, self.columns[ordinal])
 
@@ -65,39 +73,39 @@ class Outputs:
 
     def taken(self, views: list[list[Any]]) -> list[tuple[Any, ...]]:
         """Of each column what `DevicePages.decoded` takes. `views`: its view buffers."""
-        columns = [self._parts(places, *self._on_host) for places in self._places]
+        columns = [self._parts(places, self._on_host) for places in self._places]
         return [
             (parts.values, parts.validity, buffers, parts.offsets, parts.groups)
             for parts, buffers in zip(columns, views, strict=True)
         ]
 
     def _place(self, leaf: LeafColumn, num_rows: int, nested: NestedColumn | None) -> _Places:
+        values, bits, _ = self._arenas
         count = num_rows if nested is None else nested.slots[-1]
-        is_bits = leaf.kind == "BITS"
+        values_in = _BITS if leaf.kind == "BITS" else _VIEWS if leaf.kind in VIEWS else _VALUES
         optional = (
             leaf.max_definition_level > 0 if nested is None else leaf.nesting.leaf_is_optional
         )
         has_validity = optional and leaf.kind != "NOTHING"
         size = -(-count // 8)
-        arena = self._bits if is_bits else self._values
+        value_bytes = size if values_in == _BITS else count * stride_of(leaf.kind, leaf.width)
+        slots = [] if nested is None else nested.slots
+        groups = leaf.nesting.groups if nested is not None else ()
         return _Places(
-            values=arena.place(size if is_bits else count * stride_of(leaf.kind, leaf.width)),
-            values_are_bits=is_bits,
-            validity=self._bits.place(size) if has_validity else None,
-            offsets=[
-                self._values.place((n + 1) * 8) for n in (nested.slots[:-1] if nested else [])
-            ],
-            groups=[
-                self._bits.place(-(-nested.slots[depth] // 8))
-                for depth, _ in (leaf.nesting.groups if nested else ())
-                if nested is not None
-            ],
+            slots=slots,
+            values=self._arenas[values_in].place(value_bytes),
+            values_in=values_in,
+            validity=bits.place(size) if has_validity else None,
+            offsets=[values.place((n + 1) * 8) for n in slots[:-1]],
+            groups=[bits.place(-(-slots[depth] // 8)) for depth, _ in groups],
         )
 
     @staticmethod
-    def _parts(places: _Places, values: Any, bits: Any) -> Parts:
+    def _parts(places: _Places, arenas: Sequence[Any]) -> Parts:
+        values, bits, _ = arenas
         return Parts(
-            (bits if places.values_are_bits else values)[places.values],
+            places.slots,
+            arenas[places.values_in][places.values],
             bits[places.validity] if places.validity is not None else None,
             [values[part] for part in places.offsets],
             [bits[part] for part in places.groups],

@@ -5,9 +5,11 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from typing import Any
 
 from pqlab.errors import EngineError, PqlabError
 from pqlab.gpu.device import OutOfDeviceMemoryError
+from pqlab.gpu.frame import DeviceFrame
 from pqlab.native._native import Decoded
 
 _ONE_AT_A_TIME = threading.Lock()  # a device, and the emulator's fibres, serve one read
@@ -19,9 +21,9 @@ class DeviceReading:
     It has the members of `pqlab.cpu.engine.Reading`, and is its own job.
     """
 
-    def __init__(self, read: Callable[[], Decoded]) -> None:
+    def __init__(self, read: Callable[[], Decoded | DeviceFrame]) -> None:
         self._error: PqlabError | None = None
-        self._decoded: Decoded | None = None
+        self._decoded: Decoded | DeviceFrame | None = None
         try:
             with _ONE_AT_A_TIME:
                 self._decoded = read()
@@ -41,7 +43,7 @@ class DeviceReading:
         """Itself."""
         return self
 
-    def result(self) -> Decoded:
+    def result(self) -> Any:
         """Take the columns, once. Raises what ended the read."""
         if self._error is not None:
             raise self._error

@@ -45,6 +45,7 @@ BLOCK = np.dtype([("from", "<u8"), ("from_bytes", "<u8"), ("to", "<u8"), ("to_by
 JOINED_SIZES = np.dtype([("bytes", "<u8"), ("first_prefix", "<u4"), ("last_length", "<u4")])
 NESTED_ENDS = np.dtype([("rows", "<u4"), ("first_repetition", "<u2"), ("last_definition", "<u2")])
 NESTED_COUNTS = np.dtype([("rows", "<u4"), ("values", "<u4")])
+VIEW_SOURCE = np.dtype([("start", "<u8"), ("joined", "<u4"), ("reserved", "<u4")])
 KEPT = np.dtype([("page", "<u8"), ("start", "<u8"), ("stop", "<u8")])
 assert (PAGE_WORK.itemsize, PAGE_STATE.itemsize) == (120, 24)
 assert (TILE.itemsize, BLOCK.itemsize) == (24, 32)

@@ -136,6 +136,10 @@ class Columns:
     def __init__(self, leaves: list[Any], schema: Any, nodes: list[Any]) -> None: ...
     def __arrow_c_schema__(self) -> Any: ...
 
+def device_array(
+    node: tuple[Any, ...], *, device_type: int, device_id: int, owner: object
+) -> Any: ...
+
 class DevicePages:
     def __init__(
         self,

@@ -78,11 +78,17 @@ PQ_HD Status decode_alp_vector(const Group& group, const u8* bytes, u64 size, u6
   group.sync();
   const u8* positions = bytes + packed;
   const u8* values = positions + exceptions * sizeof(u16);
-  bool beyond = false;
+  const auto position = [&](u64 i) { return load<u16>(positions + i * sizeof(u16)); };
+  bool beyond = false, disordered = false;
   for (u64 i = group.rank(); i < exceptions; i += group.size()) {
-    const u64 position = load<u16>(positions + i * sizeof(u16));
-    beyond |= position >= vector_values;
-    if (position < count) out[position] = load<F>(values + i * sizeof(F));
+    beyond |= position(i) >= vector_values;
+    disordered |= i != 0 && position(i) <= position(i - 1);
+  }
+  // Of exceptions at one position the last counts, whoever decodes.
+  const bool one_by_one = group.size() != 1 && group.any(disordered);
+  const u64 first = one_by_one ? (group.leader() ? 0 : exceptions) : group.rank();
+  for (u64 i = first; i < exceptions; i += one_by_one ? 1 : group.size()) {
+    if (position(i) < count) out[position(i)] = load<F>(values + i * sizeof(F));
   }
   group.sync();
   return group.any(beyond) ? Status::ALP_VECTOR : Status::OK;

@@ -19,6 +19,7 @@ InvalidUtf8: TypeAlias = Literal["error", "binary"]
 Strings: TypeAlias = Literal["string", "categorical", "enum"]
 Prefetch: TypeAlias = int | Literal["adaptive"]
 To: TypeAlias = Literal["polars", "arrow"]
+ToDevice: TypeAlias = Literal["cupy", "dlpack", "arrow_device"]
 
 
 TYPING = ("int96_unit", "invalid_utf8", "strings")  # the options that types of columns depend on
@@ -33,6 +34,7 @@ class DecodeOptions(TypedDict, total=False):
     invalid_utf8: InvalidUtf8
     strings: Strings
     trace: Trace | None
+    device: int
 
 
 class ReadOptions(DecodeOptions, total=False):
@@ -56,20 +58,22 @@ class IterateOptions(DecodeOptions, Ahead, total=False):
     """The keyword arguments of `FileSelection.iter_row_groups` beside `to`."""
 
 
-def engine_of(engine: str, strings: str = "string") -> tuple[str, str]:
-    """The engine that is taken, and why. Raises `EngineError`."""
+def engine_of(engine: str, *, stays: bool = False) -> tuple[str, str]:
+    """The engine that is taken, and why; `stays`: frames stay on a device. Raises `EngineError`."""
     if engine not in get_args(Engine):
         known = ", ".join(get_args(Engine))
         raise EngineError(f"there is no engine {engine!r}", hint=f"Take one of {known}")
+    if stays and engine == "cpu":
+        raise EngineError(
+            "the CPU decodes into host memory, and the frames are to stay on a device",
+            hint='Leave engine out for the GPU, or take engine="emulated" to try it without one',
+        )
+    if stays and engine == "auto":
+        return "gpu", "frames are to stay on the GPU"
     if engine == "auto":
         return "cpu", _why_auto_takes_the_cpu()
     if engine == "cpu":
         return "cpu", "asked for"
-    if strings != "string":
-        raise EngineError(
-            f"engine={engine!r} reads text as String only, not as {strings!r}",
-            hint='Read with engine="cpu", or cast the frame',
-        )
     if engine == "emulated":
         return "emulated", "asked for; the kernels run on the CPU, and no time is a GPU's"
     return "gpu", "asked for"
@@ -95,6 +99,8 @@ class Decode:
     invalid_utf8: InvalidUtf8 = "error"
     strings: Strings = "string"
     trace: Trace | None = None
+    device: int = 0
+    stays: bool = False  # frames stay on the device
 
     def __post_init__(self) -> None:
         if self.trace is not None and not isinstance(self.trace, Trace):
@@ -107,24 +113,28 @@ class Decode:
         if self.strings != "string" and self.invalid_utf8 == "binary":
             told = f"strings={self.strings!r} is none"
             raise ValueError(f'invalid_utf8="binary" gives bytes, of which {told}')
-        engine_of(self.engine, self.strings)
+        if self.strings != "string" and self.stays:
+            raise ValueError(f"strings={self.strings!r} is of frames in host memory")
+        if self.device < 0:
+            raise ValueError(f"device is the ordinal of a GPU, from 0 on, not {self.device!r}")
+        engine_of(self.engine, stays=self.stays)
 
     @property
-    def device(self) -> Device | None:
+    def runs_on(self) -> Device | None:
         """What the engine's kernels run on; None: native threads decode."""
-        name, _ = engine_of(self.engine, self.strings)
+        name, _ = engine_of(self.engine, stays=self.stays)
         if name == "cpu":
             return None
         from pqlab.gpu.devices import device_of
 
-        return device_of(name)
+        return device_of(name, self.device)
 
 
-def parted(options: IterateOptions) -> tuple[Decode, Ahead]:
-    """How an iteration decodes, and how far ahead it reads."""
+def parted(options: IterateOptions, *, stays: bool = False) -> tuple[Decode, Ahead]:
+    """How an iteration decodes, and how far ahead it reads. `stays`: frames stay on a device."""
     ahead = {name: value for name, value in options.items() if name in Ahead.__annotations__}
     decode = {name: value for name, value in options.items() if name not in ahead}
-    return Decode(**cast("DecodeOptions", decode)), cast("Ahead", ahead)
+    return Decode(**cast("DecodeOptions", decode), stays=stays), cast("Ahead", ahead)
 
 
 def refuse_enum(strings: str) -> None:

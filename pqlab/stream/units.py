@@ -146,8 +146,10 @@ class FileParts:
         recording: Recording | None,
         *,
         device: Device | None = None,
+        stays: bool = False,
     ) -> None:
-        """`device`: what decodes instead of the team's threads."""
+        """`device`: what decodes instead of the team's threads; `stays`: frames stay on it."""
+        self._stays = stays
         self.file, self.lanes, self.recording = file, lanes, recording
         self._team, self._options, self._device = team, options, device
         # A device is given bytes: native code reads no file for it.
@@ -242,12 +244,12 @@ class FileParts:
         return engine.planned(plan, self.file.metadata, found, self._team, **self._options)
 
     def _on_device(self, plan: Plan, found: FetchedBytes, device: Device) -> DeviceReading:
-        from pqlab.gpu.engine import read
+        from pqlab.gpu.engine import read, read_frame
 
-        given = self._options
+        given, decode = self._options, read_frame if self._stays else read
         with timed(self.recording, Stage.DECODE if device.is_emulated else Stage.KERNEL):
             return DeviceReading(
-                lambda: read(
+                lambda: decode(
                     plan,
                     self.file.metadata,
                     found,
@@ -256,6 +258,7 @@ class FileParts:
                     verify_checksums=given.get("verify_checksums", False),
                     invalid_utf8=given.get("invalid_utf8", "error"),
                     int96_unit=given.get("int96_unit", "ns"),
+                    strings=given.get("strings", "string"),
                     for_polars=given.get("for_polars", False),
                     limits=self.file.limits,
                 ),
@@ -316,7 +319,7 @@ def file_parts(
         "limits": file.limits if memory_limit is None else file.limits.within(memory_limit),
         "recorder": recording.add_native if recording is not None else None,
     }
-    return FileParts(file, lanes, team, given, recording, device=device)
+    return FileParts(file, lanes, team, given, recording, device=device, stays=options.stays)
 
 
 def begin_all(

@@ -198,6 +198,12 @@ void region_removed(Region& region) {
   munmap(region.shadow, region.size == 0 ? 1 : region.size * sizeof(Cell));
 }
 
+void region_written(const Region& region, const u8* start, u64 size) {
+  auto* cells = reinterpret_cast<Cell*>(region.shadow) + (start - region.start);
+  size = std::min(size, static_cast<u64>(region.start + region.size - start));
+  for (u64 i = 0; i < size; ++i) cells[i].writer = {HOST, 0, 0, 0};
+}
+
 void block_begins() {
   if (module_stop == 0) find_module();
   ++run;

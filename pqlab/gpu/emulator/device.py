@@ -23,6 +23,8 @@ class EmulatedDevice:
 
     name = "emulator"
     is_emulated = True
+    ordinal = 0
+    arrow_type = 1
 
     def __init__(
         self,
@@ -61,6 +63,14 @@ class EmulatedDevice:
     def download(self, array: DeviceArray, host: npt.NDArray[Any]) -> None:
         """Copy at once."""
         host[:] = array.to_host()
+
+    def copy(self, array: DeviceArray, to: DeviceArray) -> None:
+        """Copy at once."""
+        to.from_host(array.to_host())
+
+    def exported(self, array: DeviceArray) -> npt.NDArray[Any]:
+        """The emulated memory itself."""
+        return array.as_host()
 
     def synchronize(self) -> None:
         """Nothing is under way."""

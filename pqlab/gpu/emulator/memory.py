@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import math
 import mmap
+import threading
 import weakref
 from collections.abc import Iterator
 from typing import Any, Protocol
@@ -34,9 +35,15 @@ class Listener(Protocol):
         """A buffer goes."""
         ...
 
+    def written(self, address: int, nbytes: int) -> None:
+        """The host has written so many bytes."""
+        ...
+
 
 # Every live buffer: libraries that are loaded later are told of them, too.
-_buffers: weakref.WeakSet[Buffer] = weakref.WeakSet()
+_buffers: dict[int, weakref.ref[Buffer]] = {}
+_live = [0]  # their bytes
+_lock = threading.RLock()  # buffers go when the last thread lets go of them
 _listeners: list[Listener] = []
 
 
@@ -58,25 +65,35 @@ class Buffer:
         self.host: npt.NDArray[np.uint8] = np.ctypeslib.as_array(bytes_)
         if not initialised:
             self.host[:] = _POISON
-        _buffers.add(self)
+        with _lock:
+            _buffers[id(self)] = weakref.ref(self)
+            _live[0] += nbytes
         for listener in _listeners:
             listener.added(self)
 
     def __del__(self) -> None:
+        if getattr(self, "host", None) is None:
+            return  # it was never there
+        with _lock:
+            _buffers.pop(id(self), None)
+            _live[0] -= self.nbytes
         for listener in _listeners:
             listener.removed(self)
 
 
 def listen(listener: Listener) -> None:
     """Have a library told of every buffer, those that are there first."""
-    for buffer in list(_buffers):
-        listener.added(buffer)
-    _listeners.append(listener)
+    with _lock:
+        found = [reference() for reference in _buffers.values()]
+        _listeners.append(listener)
+    for buffer in found:
+        if buffer is not None:
+            listener.added(buffer)
 
 
 def live_bytes() -> int:
     """Bytes of all live buffers."""
-    return sum(buffer.nbytes for buffer in list(_buffers))
+    return _live[0]
 
 
 class _Pointer:
@@ -137,15 +154,38 @@ class DeviceArray:
         return self._host().copy()
 
     def from_host(self, values: npt.NDArray[Any]) -> None:
-        """Copy from host memory; same dtype and size. Marks nothing as written in check mode."""
+        """Copy from host memory; same dtype and size."""
         if values.dtype != self.dtype or values.shape != self.shape:
             raise ValueError(
                 f"{values.dtype} {values.shape} does not fit {self.dtype} {self.shape}"
             )
         self._host()[:] = values
+        for listener in _listeners:
+            listener.written(self.data.ptr, self.nbytes)
+
+    def as_host(self) -> npt.NDArray[Any]:
+        """The memory itself, for those who take what a device hands out."""
+        return np.asarray(_Exported(self))
 
     def _host(self) -> npt.NDArray[Any]:
         return self.buffer.host[self.offset : self.offset + self.nbytes].view(self.dtype)
+
+
+class _Exported:
+    """Keeps an array's memory as long as numpy has it."""
+
+    def __init__(self, array: DeviceArray) -> None:
+        self._array = array
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        array = self._array
+        return {
+            "shape": array.shape,
+            "typestr": array.dtype.str,
+            "data": (array.data.ptr, False),
+            "version": 3,
+        }
 
 
 def empty(size: int, dtype: npt.DTypeLike) -> DeviceArray:

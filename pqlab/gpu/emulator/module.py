@@ -125,6 +125,7 @@ class RawModule:
             ctypes.c_uint32,
         )
         self._library.pq_emulator_unregister.argtypes = (ctypes.c_void_p,)
+        self._library.pq_emulator_written.argtypes = (ctypes.c_void_p, ctypes.c_uint64)
         found = ctypes.POINTER(_Kernel)()
         count = self._library.pq_emulator_kernels(ctypes.byref(found))
         self._kernels = {found[i].name.decode(): Kernel(self, i, found[i]) for i in range(count)}
@@ -142,6 +143,11 @@ class RawModule:
     def added(self, buffer: Buffer) -> None:
         """Let kernels touch a buffer."""
         self._library.pq_emulator_register(buffer.ptr, buffer.nbytes, buffer.initialised)
+
+    def written(self, address: int, nbytes: int) -> None:
+        """The host has written bytes that they may touch."""
+        if self.checked and nbytes:
+            self._library.pq_emulator_written(address, nbytes)
 
     def removed(self, buffer: Buffer) -> None:
         """Let them no longer."""

@@ -431,6 +431,12 @@ __attribute__((visibility("default"))) void pq_emulator_register(const pq::u8* s
   all.insert(at, region);
 }
 
+// The host has written bytes of a region.
+__attribute__((visibility("default"))) void pq_emulator_written(const pq::u8* start, pq::u64 size) {
+  const std::lock_guard<std::mutex> lock(one_at_a_time);
+  if (const Region* region = find_region(start)) region_written(*region, start, size);
+}
+
 __attribute__((visibility("default"))) void pq_emulator_unregister(const pq::u8* start) {
   const std::lock_guard<std::mutex> lock(one_at_a_time);
   auto& all = regions();

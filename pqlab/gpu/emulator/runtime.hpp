@@ -134,6 +134,7 @@ struct Region {
 // Hooks of check mode; without it they do nothing.
 void region_added(Region& region, bool initialised);
 void region_removed(Region& region);
+void region_written(const Region& region, const u8* start, u64 size);
 void block_begins();
 void check_atomic(const void* address, u32 size, const void* code);
 void shared_taken(u64 start, u64 size);

@@ -1,4 +1,4 @@
-// The Arrow C data interface: its two structs, as https://arrow.apache.org lays them out.
+// The Arrow C data interface: its structs, as https://arrow.apache.org lays them out.
 #pragma once
 #include "config.cuh"
 
@@ -30,6 +30,16 @@ struct ArrowArray {
   ArrowArray* dictionary;
   void (*release)(ArrowArray*);
   void* private_data;
+};
+
+// The C device interface: an array that lies in a device's memory. `sync_event`: a CUDA event to
+// wait for, or null.
+struct ArrowDeviceArray {
+  ArrowArray array;
+  i64 device_id;
+  i32 device_type;
+  void* sync_event;
+  i64 reserved[3];
 };
 
 }  // namespace pq

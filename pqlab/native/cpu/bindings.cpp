@@ -60,6 +60,7 @@ NB_MODULE(_native, m) {
   pq::bind_planned_read(m);
   pq::bind_page_rows(m);
   pq::bind_device(m);
+  pq::bind_device_array(m);
   pq::bind_xxhash(m);
   pq::bind_spans(m);
   pq::bind_mapping(m);

@@ -64,6 +64,37 @@ u64 staged_bytes(const PageTask& task, bool on_device) {
   return on_device ? task.body_bytes() : static_cast<u64>(task.page.uncompressed_page_size);
 }
 
+// Views of text to codes of its distinct values, 0 where there is none.
+void encode(ColumnOutput& column, u64 count) {
+  const auto* views = reinterpret_cast<const View*>(column.values.data());
+  column.words = std::make_unique<Words>();
+  Buffer codes(count * sizeof(u32), true);
+  const auto is_valid = [&](u64 i) {
+    return !column.validity || get_bit(column.validity.data(), i);
+  };
+  for (u64 i = 0; i < count;) {
+    if (!is_valid(i)) {
+      ++i;
+      continue;
+    }
+    // As many as point into one buffer.
+    const u64 first = i;
+    const u8* bytes = nullptr;
+    u32 buffer = 0;
+    for (; i < count && is_valid(i); ++i) {
+      if (views[i].length <= MAX_INLINE_LENGTH) continue;
+      if (bytes != nullptr && views[i].data[1] != buffer) break;
+      buffer = views[i].data[1];
+      bytes = column.view_buffers.at(buffer).owned.data();
+    }
+    column.words->look_up(bytes, views + first, i - first,
+                          reinterpret_cast<u32*>(codes.data()) + first);
+  }
+  column.values = std::move(codes);
+  column.view_buffers.clear();
+  column.sort_words();
+}
+
 // Rows [start, stop) of a page of a nested column, from its first entry's row on, that are kept.
 struct Kept {
   u64 page;
@@ -237,6 +268,7 @@ class DevicePages {
     for (u64 i = 0; i < std::min<u64>(views.size(), to.num_view_buffers); ++i) {
       to.view_buffers[i].owned = buffer_of(views[i]);
     }
+    if (spec_.columns()[column].type.kind == Kind::CODES) encode(to, rows);
     for (nb::handle offsets : nb::cast<nb::list>(from[3])) {
       to.nested.offsets.push_back(buffer_of(offsets));
     }

@@ -209,8 +209,9 @@ void ColumnOutput::sort_words() {
 
 void Read::make_ready() {
   for (u64 i = 0; i < columns.size(); ++i) {
-    columns[i].view_buffers = std::vector<ViewBuffer>(columns[i].num_view_buffers);
-    if (spec.columns()[i].type.kind == Kind::CODES) columns[i].words = std::make_unique<Words>();
+    const ValueType type = spec.columns()[i].type;
+    if (type.views()) columns[i].view_buffers.resize(columns[i].num_view_buffers);
+    if (type.kind == Kind::CODES) columns[i].words = std::make_unique<Words>();
   }
 }
 
