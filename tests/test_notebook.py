@@ -18,6 +18,7 @@ SHOWN: dict[str, tuple[tuple[str, ...], int]] = {
     "04_why_slow.ipynb": (("time by stage", "small pages"), 2),
     "05_gpu.ipynb": (("kernel", "active_lanes"), 1),
     "06_remote.ipynb": (("pages", "wasted_bytes"), 3),
+    "07_lake.ipynb": (("finding", "evidence"), 2),
 }
 
 
