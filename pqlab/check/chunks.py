@@ -13,10 +13,11 @@ from pqlab.check.rules import Violation, is_ordered
 from pqlab.check.values import leaf_values, sort_violations, value_violations
 from pqlab.errors import CorruptError, EncryptedError, LimitError, PqlabError, UnsupportedError
 from pqlab.footer import raw
-from pqlab.footer.frames import pages_frame, statistics_frame
-from pqlab.footer.metadata import Present
+from pqlab.footer.frames import statistics_frame
+from pqlab.footer.metadata import FileMetaData, Present
 from pqlab.footer.page_headers import drive, pages_from_headers
 from pqlab.footer.page_index import chunk_spans
+from pqlab.footer.page_merge import concat
 from pqlab.footer.page_table import PageTable
 from pqlab.io.fetch import read_recorded
 from pqlab.io.page_bodies import span_of, with_checksums, with_rows
@@ -26,50 +27,112 @@ if TYPE_CHECKING:
     from pqlab.io.source import Bytes
     from pqlab.reader import ParquetFile
 
+_BATCH_BYTES = 64 << 20  # of values that are read together
 _BOUNDARY_ORDERS = {1: "ASCENDING", 2: "DESCENDING"}  # 0: UNORDERED
 _UNREAD = (UnsupportedError, EncryptedError, LimitError)
 
 
 def chunk_violations(file: ParquetFile, leaf: int, indexed: PageTable) -> Iterator[Violation]:
     """What the chunks of one leaf contradict. `indexed`: the pages of the file's page index."""
-    metadata = file.metadata
     in_index = indexed.pages[indexed.pages["leaf"] == leaf]
-    for row_group in range(metadata.num_row_groups):
-        try:
-            yield from _one_chunk(
-                file, row_group, leaf, in_index[in_index["row_group"] == row_group], indexed
-            )
-        except CorruptError as error:
-            rule = "page headers" if error.field and "Header" in error.field else "values"
-            yield _violation(rule, error, row_group, leaf)
-        except _UNREAD as error:
-            yield _violation("unread", error, row_group, leaf)
+    for row_groups in _batches(file.metadata, leaf):
+        tables: dict[int, PageTable] = {}
+        for row_group in row_groups:
+            of_chunk = in_index[in_index["row_group"] == row_group]
+            found: list[Violation] = []
+            try:
+                table = _pages(
+                    file, row_group, leaf, PageTable(of_chunk, indexed.statistics), found
+                )
+                if len(table):
+                    tables[row_group] = table
+            except CorruptError as error:
+                rule = "page headers" if error.field and "Header" in error.field else "values"
+                found.append(_violation(rule, error, row_group, leaf))
+            except _UNREAD as error:
+                found.append(_violation("unread", error, row_group, leaf))
+            yield from found
+        yield from _values(file, leaf, tables)
+
+
+def _batches(metadata: FileMetaData, leaf: int) -> Iterator[list[int]]:
+    """The row groups in runs whose chunks of the leaf are read together."""
+    rows = np.arange(metadata.num_row_groups) * metadata.num_leaves + leaf
+    sizes = metadata.chunk_cells("total_uncompressed_size", rows).astype(np.int64)
+    batch: list[int] = []
+    batch_bytes = 0
+    for row_group, size in enumerate(sizes.tolist()):
+        if batch and batch_bytes + size > _BATCH_BYTES:
+            yield batch
+            batch, batch_bytes = [], 0
+        batch.append(row_group)
+        batch_bytes += size
+    if batch:
+        yield batch
 
 
 def _violation(rule: str, error: PqlabError, row_group: int, leaf: int) -> Violation:
     return Violation(rule, error.message, row_group, leaf, error.page, error.offset)
 
 
-def _one_chunk(
-    file: ParquetFile, row_group: int, leaf: int, in_index: np.ndarray, indexed: PageTable
-) -> Iterator[Violation]:
+def _pages(
+    file: ParquetFile, row_group: int, leaf: int, index: PageTable, found: list[Violation]
+) -> PageTable:
+    """The chunk's pages as headers and index have them, and with them what these contradict."""
     metadata, node = file.metadata, file.metadata.leaves[leaf]
     walked, data, start = _walked(file, row_group, leaf)
-    index = PageTable(in_index, indexed.statistics) if len(in_index) else None
-    yield from header_violations(metadata, row_group, leaf, walked, index)
+    in_index = index if len(index) else None
+    found += header_violations(metadata, row_group, leaf, walked, in_index)
     if not len(walked.pages):
+        return walked
+    table = walked
+    if in_index is not None:
+        table = file.page_store.table([(row_group, leaf)], headers=True)
+    if not node.max_repetition_level:
+        return table
+    levels = with_rows(metadata, walked.pages, data, start, limits=file.limits)
+    found += _rows(row_group, leaf, table.pages, levels)
+    return PageTable(_with_rows_of(table.pages, levels), table.statistics)
+
+
+def _values(file: ParquetFile, leaf: int, tables: dict[int, PageTable]) -> Iterator[Violation]:
+    """What the values of these row groups contradict, read together where they can be read."""
+    if not tables:
         return
-    table = walked if index is None else file.page_store.table([(row_group, leaf)], headers=True)
-    if node.max_repetition_level:
-        levels = with_rows(metadata, walked.pages, data, start, limits=file.limits)
-        yield from _rows(row_group, leaf, table.pages, levels)
-        table = PageTable(_with_rows_of(table.pages, levels), table.statistics)
-    frame = file.select(leaf, row_groups=row_group).read()
-    statistics = statistics_frame(metadata, leaf, table).filter(row_group=row_group)
-    yield from _boundary_order(file, row_group, leaf, statistics)
-    pages = pages_frame(metadata, table).filter(pl.col("page") >= 0)
-    for found in value_violations(node, leaf_values(frame), statistics, pages):
-        yield found._replace(leaf=leaf)
+    metadata = file.metadata
+    statistics = statistics_frame(metadata, leaf, concat([*tables.values()]))
+    of_group = statistics.partition_by("row_group", as_dict=True)
+    frames = _frames(file, leaf, list(tables))
+    for row_group, table in tables.items():
+        try:
+            frame = frames.get(row_group)
+            if frame is None:
+                frame = file.select(leaf, row_groups=row_group).read()
+            stated = of_group[row_group,]
+            yield from _boundary_order(file, row_group, leaf, stated)
+            pages = table.pages[table.pages["page"] >= 0]
+            for found in value_violations(metadata.leaves[leaf], leaf_values(frame), stated, pages):
+                yield found._replace(leaf=leaf)
+        except CorruptError as error:
+            yield _violation("values", error, row_group, leaf)
+        except _UNREAD as error:
+            yield _violation("unread", error, row_group, leaf)
+
+
+def _frames(file: ParquetFile, leaf: int, row_groups: list[int]) -> dict[int, pl.DataFrame]:
+    """The rows of row groups that can be read together; none where one of them is wrong."""
+    try:
+        frame = file.select(leaf, row_groups=row_groups).read()
+    except (CorruptError, *_UNREAD):
+        return {}
+    counts = [int(file.metadata.row_groups.num_rows[row_group]) for row_group in row_groups]
+    if sum(counts) != frame.height:
+        return {}
+    starts = np.cumsum([0, *counts]).tolist()
+    return {
+        row_group: frame.slice(start, count)
+        for row_group, start, count in zip(row_groups, starts, counts, strict=False)
+    }
 
 
 def _walked(file: ParquetFile, row_group: int, leaf: int) -> tuple[PageTable, Bytes, int]:

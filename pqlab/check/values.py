@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import reduce
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from pqlab.check.rules import Violation, broken, is_ordered, shown_value
+from pqlab.check.rules import Claim, Violation, broken, broken_claims, is_ordered, shown_value
 from pqlab.footer.schema import SchemaNode
 
 _c = pl.col
+_SLICED_PAGES = 64  # more are summed up by groups
 
 
 def leaf_values(frame: pl.DataFrame) -> pl.DataFrame:
@@ -38,12 +41,12 @@ def value_violations(
     node: SchemaNode,
     values: pl.DataFrame,
     statistics: pl.DataFrame,
-    pages: pl.DataFrame,
+    pages: np.ndarray,
 ) -> Iterator[Violation]:
     """What the values of a chunk contradict.
 
     `values`: as of `leaf_values`; `statistics`: the chunk's row of `ParquetFile.statistics`, then
-    a row per page; `pages`: the chunk's data pages as of `ParquetFile.pages`.
+    a row per page; `pages`: the chunk's data pages of the page table.
     """
     chunk = statistics.filter(_c("page").is_null())
     if not _has_digits(values["value"]):
@@ -54,15 +57,14 @@ def value_violations(
         statistics = statistics.with_columns(pl.lit("untrusted").alias("bounds_state"))
         chunk = statistics.filter(_c("page").is_null())
     yield from _beyond("bounds", _beside(chunk, _summary(values["value"])))
-    known = pages.select("page", "first_row", "num_rows").drop_nulls()
-    if len(known) != len(pages) or not len(pages):
+    num_rows, first_row = pages["num_rows"].astype(np.int64), pages["first_row"]
+    if not len(pages) or (num_rows < 0).any() or (first_row < 0).any():
         return
-    ends = known["first_row"].to_numpy() + known["num_rows"].to_numpy()
-    page = np.searchsorted(ends, values["row"].to_numpy(), side="right")
+    ends = first_row + num_rows
     of_pages = statistics.filter(_c("page").is_not_null()).sort("page")
-    if len(of_pages) != len(known):
+    if len(of_pages) != len(pages):
         return
-    summaries = _summaries(values["value"], page, len(known))
+    summaries = _of_pages(values, ends)
     both = _beside(of_pages.drop("page"), summaries.rename({"group": "page"}))
     if node.max_repetition_level == 0:
         yield from broken(
@@ -83,18 +85,22 @@ def _has_digits(values: pl.Series) -> bool:
 
 
 def _counts(node: SchemaNode, values: pl.Series, chunk: pl.DataFrame) -> Iterator[Violation]:
-    is_float = values.dtype.is_float()
     found = {"null_count": values.null_count()} if node.max_repetition_level == 0 else {}
-    if is_float:
+    if values.dtype.is_float():
         found["nan_count"] = int(values.is_nan().sum() or 0)
     if chunk["distinct_count"].item() is not None and not isinstance(values.dtype, pl.Struct):
         found["distinct_count"] = values.drop_nulls().n_unique()
     rules = {"null_count": "nulls", "nan_count": "nan count", "distinct_count": "distinct count"}
     for name, count in found.items():
-        yield from broken(
-            rules[name], chunk.drop("page"), _c(name) == count,
-            "the chunk's values are others", stated=_c(name), found=pl.lit(count),
-        )  # fmt: skip
+        stated = chunk[name].item()
+        if stated is not None and stated != count:
+            yield Violation(
+                rules[name],
+                "the chunk's values are others",
+                int(chunk["row_group"].item()),
+                stated=shown_value(stated),
+                found=shown_value(count),
+            )
 
 
 def _beside(stated: pl.DataFrame, found: pl.DataFrame) -> pl.DataFrame:
@@ -102,7 +108,40 @@ def _beside(stated: pl.DataFrame, found: pl.DataFrame) -> pl.DataFrame:
 
 
 def _summary(values: pl.Series) -> pl.DataFrame:
-    return _summaries(values, np.zeros(len(values), np.int64), 1).drop("group")
+    """`__nulls`, `__min` and `__max` of all values, NaN left out."""
+    return _of_slices(_bounded(values), [0, len(values)]).drop("group")
+
+
+def _of_pages(values: pl.DataFrame, ends: np.ndarray) -> pl.DataFrame:
+    """The same per page, in its order; `ends`: of the pages, in rows."""
+    rows = values["row"].to_numpy()
+    if len(ends) > _SLICED_PAGES:
+        page = np.searchsorted(ends, rows, side="right")
+        return _summaries(values["value"], page, len(ends))
+    stops = np.searchsorted(rows, ends, side="left").tolist()
+    return _of_slices(_bounded(values["value"]), [0, *stops])
+
+
+def _of_slices(values: pl.Series, cuts: list[int]) -> pl.DataFrame:
+    """A row per slice from a cut to the next, all by one look at the values."""
+    parts = [_c("value").slice(start, stop - start) for start, stop in pairwise(cuts)]
+    bounded = [part.fill_nan(None) if values.dtype.is_float() else part for part in parts]
+    columns = {
+        "__nulls": [part.null_count().cast(pl.Int64) for part in parts],
+        "__min": [part.min() for part in bounded],
+        "__max": [part.max() for part in bounded],
+    }
+    summary = values.to_frame("value").select(
+        reduce(pl.Expr.append, cells).alias(name) for name, cells in columns.items()
+    )
+    return summary.select(pl.int_range(pl.len(), dtype=pl.Int64).alias("group"), pl.all())
+
+
+def _bounded(values: pl.Series) -> pl.Series:
+    """What is compared: structs have no order."""
+    if isinstance(values.dtype, pl.Struct):
+        return values.is_null().replace(old=True, new=None)
+    return values
 
 
 def _summaries(values: pl.Series, group: np.ndarray, count: int) -> pl.DataFrame:
@@ -129,16 +168,18 @@ def _beyond(rule: str, both: pl.DataFrame) -> Iterator[Violation]:
     trusted = both.filter(bounds_state="present")
     if trusted.is_empty():
         return  # of types that are not compared, too
+    claims = []
     for side, holds in (("min", _c("__min") >= _c("min")), ("max", _c("__max") <= _c("max"))):
-        yield from broken(
-            rule, trusted, holds,
-            f"a value is beyond the {side}", stated=_c(side), found=_c(f"__{side}"),
-        )  # fmt: skip
-        exact = trusted.filter(_c(f"is_{side}_value_exact") & holds)
-        yield from broken(
-            "exact bounds", exact, _c(f"__{side}") == _c(side),
-            f"the {side} is no value", stated=_c(side), found=_c(f"__{side}"),
-        )  # fmt: skip
+        stated, found = _c(side), _c(f"__{side}")
+        is_exact = _c(f"is_{side}_value_exact") & holds
+        claims += [
+            Claim(rule, holds, f"a value is beyond the {side}", stated, found),
+            Claim(
+                "exact bounds", (found == stated) | ~is_exact,
+                f"the {side} is no value", stated, found,
+            ),
+        ]  # fmt: skip
+    yield from broken_claims(trusted, claims)
 
 
 def sort_violations(
