@@ -209,7 +209,8 @@ def fetched(row: Row) -> str:
         pqlab.open(row.path, cache=None).read(row.columns, where=row.where)
     pages = trace.to_frame().filter(pl.col("page") >= 0).unique(["row_group", "column", "page"])
     most = pages.group_by("row_group", "column").len()["len"].max()
-    sizes = trace.requests()["received_bytes"].sum()
+    requests = trace.requests()
+    sizes = (requests["stop"] - requests["start"]).sum()
     return f"{row.name}: at most {most} pages a column, {sizes:,} bytes fetched in all"
 
 
