@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from typing import IO, TYPE_CHECKING, Any, Unpack, overload
 
 from pqlab import reader
-from pqlab.dataset.dataset import Dataset as Dataset, DatasetInfo as DatasetInfo
+from pqlab.dataset.dataset import Dataset as Dataset
+from pqlab.dataset.described import DatasetInfo as DatasetInfo
 from pqlab.dataset.selection import DatasetSelection as DatasetSelection
 from pqlab.io.cache import Cache
 from pqlab.io.listing import is_many
