@@ -8,7 +8,7 @@ import polars as pl
 
 from pqlab import text
 from pqlab.inspector.timing.stages import OF_PAGES, drawn_as
-from pqlab.trace import Stage, Trace
+from pqlab.trace import Stage, Trace, frames
 
 PAGE = ("read", "row_group", "leaf", "page")
 _NAME_CHARACTERS = 100
@@ -40,11 +40,12 @@ class TimingFrames:
     @classmethod
     def of(cls, trace: Trace) -> TimingFrames:
         """The frames of what the trace holds now."""
-        recorded, reads = _named(trace.to_frame()), trace.reads()
+        seen = trace.recorded()  # all frames of the same moment
+        recorded, reads = _named(frames.events_frame(seen)), frames.reads_frame(seen)
         begun = pl.concat([recorded["start_ns"], reads["start_ns"]])
         origin_ns = -largest(-begun) if len(begun) else 0
-        misses = _from(_named(trace.prefetch_misses()), "start_ns", origin_ns)
-        requests = _from(trace.requests(), "start_ns", origin_ns)
+        misses = _from(_named(frames.misses_frame(seen)), "start_ns", origin_ns)
+        requests = _from(frames.requests_frame(seen), "start_ns", origin_ns)
         pages = _pages(_from(recorded, "start_ns", origin_ns), requests)
         events, lanes = _events(_from(recorded, "start_ns", origin_ns), misses, pages)
         dearest = pages.group_by("column", maintain_order=True).agg(pl.col("total_ns").sum())
@@ -56,7 +57,7 @@ class TimingFrames:
             pages,
             _shares(pages, requests),
             misses,
-            _from(_named(trace.windows()), "time_ns", origin_ns),
+            _from(_named(frames.windows_frame(seen)), "time_ns", origin_ns),
             _from(reads, "start_ns", origin_ns),
             requests,
             lanes,

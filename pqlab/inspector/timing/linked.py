@@ -33,14 +33,22 @@ class LinkedTiming:
 
     def __init__(self, file: ParquetFile) -> None:
         self.file = file
-        self.timing = Timing(Trace())
+        self._trace = Trace()
+        self._timing: Timing | None = None
         self.picks = True
         self._before: Selection | None = None  # what was picked before the brush
 
     def show(self, trace: Trace) -> None:
         """Show this trace from now on."""
-        self.timing = Timing(trace)
+        self._trace, self._timing = trace, None
         self._before = None
+
+    @property
+    def timing(self) -> Timing:
+        """The trace as it is shown; worked out when it is."""
+        if self._timing is None:
+            self._timing = Timing(self._trace)
+        return self._timing
 
     def body(self, state: State) -> Message:
         """What the screen shows."""
