@@ -6,8 +6,11 @@ import io
 import random
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -15,10 +18,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from polars.testing import assert_frame_equal
-from range_server import FAULTS, RangeServer
+from range_server import FAULTS, Network, RangeServer
 
 import pqlab
-from pqlab.errors import SourceError
+from pqlab.errors import SourceChangedError, SourceError
 from pqlab.io import failures
 from pqlab.io.failures import pause_s
 from pqlab.io.source import Source, open_source
@@ -241,3 +244,59 @@ def test_words_of_foreign_errors_are_shown_only_where_they_hold_no_secret() -> N
     assert failures.reason(ValueError("at https://host/a?sig=SECRET")) == "ValueError"
     assert failures.reason(ValueError("token=SECRET")) == "ValueError"
     assert failures.reason(KeyError("x" * 500)) == "KeyError"
+
+
+def many_row_groups(seed: int = 3) -> tuple[pa.Table, bytes]:
+    rng = np.random.default_rng(seed)
+    table = pa.table({f"c{i}": rng.integers(0, 1 << 40, 30_000) for i in range(4)})
+    sink = io.BytesIO()
+    pq.write_table(table, sink, row_group_size=2_000, write_page_index=True)
+    return table, sink.getvalue()
+
+
+@pytest.mark.parametrize("prefetch", [0, 3, "adaptive"])
+def test_iterations_come_whole_through_faults(server: RangeServer, prefetch: Any) -> None:
+    table, server.files["t.parquet"] = many_row_groups()
+    file = pqlab.open(server.url("t.parquet"), io=replace(POLICY, attempts=60))
+    rng = random.Random(5)
+    faults = ["503", "429", "cut", "reset", "short", "drop", "shifted", "mute", None, None]
+    server.faults.extend(rng.choice(faults) for _ in range(60))
+    trace = pqlab.Trace()
+    frames = list(file.iter_row_groups(prefetch=prefetch, memory_limit=500_000, trace=trace))
+    assert [frame.height for frame in frames] == [2_000] * 15
+    assert_frame_equal(pl.concat(frames), pl.DataFrame(pl.from_arrow(table)))
+    requests = trace.requests()
+    assert requests["errors"].list.len().sum() == requests["attempts"].sum() - requests.height
+    assert requests["attempts"].sum() > requests.height
+
+
+@pytest.mark.parametrize("etags", [True, False])
+@pytest.mark.parametrize("prefetch", [0, 2])
+def test_an_iteration_ends_where_the_file_changes(
+    server: RangeServer, etags: bool, prefetch: int
+) -> None:
+    server.etags = etags
+    table, server.files["t.parquet"] = many_row_groups()
+    file = pqlab.open(server.url("t.parquet"), io=POLICY)
+    trace = pqlab.Trace()
+    iteration = file.iter_row_groups(prefetch=prefetch, memory_limit=500_000, trace=trace)
+    frames = [next(iteration) for _ in range(3)]
+    server.change("t.parquet", many_row_groups(seed=4)[1])
+    with pytest.raises(SourceChangedError, match="changed since it was opened"):
+        frames.extend(iteration)  # what came before the error is kept
+    assert 3 <= len(frames) < 15
+    expected = pl.DataFrame(pl.from_arrow(table))[: 2_000 * len(frames)]
+    assert_frame_equal(pl.concat(frames), expected)
+    assert list(iteration) == []
+    assert trace.reads()["failure"].str.contains("SourceChangedError").to_list() == [True]
+
+
+def test_a_server_that_drips(server: RangeServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("range_server.PIECE_BYTES", 50)
+    policy = replace(POLICY, deadline_s=0.6, stall_timeout_s=0.5, attempts=3)
+    source = opened(server, policy)
+    server.network = Network(connection_bytes_per_s=1_000)  # a piece each 50 ms
+    begun = time.monotonic()
+    with pytest.raises(SourceError, match=r"no bytes came in time|broke off|connection failed"):
+        source.read([(0, 100_000)])
+    assert time.monotonic() - begun < 5
