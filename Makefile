@@ -64,11 +64,12 @@ format: .venv/.dev
 docs: .venv/.test
 	$(PYTHON) tools/generate_docs.py
 
-bench: .venv/.bench
+bench: .venv/.bench .venv/.test
 	$(PYTHON) -m benchmarks.footer
 	$(PYTHON) -m benchmarks.decode
 	$(PYTHON) -m benchmarks.iterate
 	$(PYTHON) -m benchmarks.remote
+	$(PYTHON) -m benchmarks.widgets
 
 clean:
 	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

@@ -259,7 +259,10 @@ class DescribedFile:
         """
         from pqlab.overview.view import file_view
 
-        return file_view(self.metadata, self.name, self.source.size)
+        name, size_bytes = self.name, self.source.size
+        return self.metadata.kept(
+            ("overview", name, size_bytes), lambda: file_view(self.metadata, name, size_bytes)
+        )
 
     def close(self) -> None:
         """Close the file; what was read of it stays usable."""

@@ -36,7 +36,11 @@ class Screen:
 
     def rows(self, table: str, **more: Any) -> list[Any]:
         self.say(ask=table, start=0, stop=200, **more)
-        found: list[Any] = self.last("rows")["rows"]
+        answer = self.last("rows")
+        found: list[Any] = answer["rows"]
+        if table == "grid":
+            palette = answer["palette"]
+            return [{**row, "cells": [palette[cell] for cell in row["cells"]]} for row in found]
         return found
 
 

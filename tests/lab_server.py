@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
@@ -39,6 +39,13 @@ _RUN = """(code) => {
 }"""
 
 _CHANGE_THEME = "(theme) => window.jupyterapp.commands.execute('apputils:change-theme', { theme })"
+
+_SETTINGS = {
+    "@jupyterlab/apputils-extension/notification.jupyterlab-settings": {
+        "fetchNews": "false",
+        "checkForUpdates": False,
+    }
+}
 
 
 class Lab:
@@ -121,14 +128,16 @@ def _notebook(cells: Sequence[str]) -> dict[str, Any]:
 
 
 @contextmanager
-def lab_server(folder: Path) -> Iterator[Lab]:
-    """Start JupyterLab and Chromium, without a network beyond this machine."""
+def lab_server(folder: Path, settings: Mapping[str, Any] | None = None) -> Iterator[Lab]:
+    """Start JupyterLab and Chromium, without a network beyond this machine.
+
+    `settings` of extensions, by file.
+    """
     home = folder / ".home"
-    (home / "settings" / "@jupyterlab" / "apputils-extension").mkdir(parents=True)
-    settings = home / "settings" / "@jupyterlab" / "apputils-extension"
-    (settings / "notification.jupyterlab-settings").write_text(
-        json.dumps({"fetchNews": "false", "checkForUpdates": False})
-    )
+    for name, values in {**_SETTINGS, **(settings or {})}.items():
+        path = home / "settings" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(values))
     config = home / "config"
     config.mkdir()
     served = {"ServerApp": {"jpserver_extensions": {"notebook": True}}}

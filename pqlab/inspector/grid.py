@@ -6,6 +6,7 @@ set of encodings.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -33,12 +34,13 @@ Times = Mapping[tuple[int, int], int]  # ns by (row group, leaf)
 class LensKind:
     """A lens: `values` of the chunks of leaves [start, stop), by row group, NaN where absent.
 
-    `short` is shown in a cell, `full` is read out. `is_log`: shades grow with the logarithm.
+    `full` is read out; `short`, made of the value and of that, is shown in a cell. `is_log`: shades
+    grow with the logarithm.
     """
 
     title: str
     values: Callable[[FileMetaData, int, int], Values]
-    short: Callable[[float], str]
+    short: Callable[[float, str], str]
     full: Callable[[float], str]
     is_log: bool = False
     is_colour: bool = False
@@ -78,20 +80,16 @@ def _encodings(metadata: FileMetaData, start: int, stop: int) -> Values:
     return np.where(masks == 0, np.nan, masks)
 
 
-def _short_size(value: float) -> str:
-    number, unit = text.size(value).split(" ")
+def _short_size(_: float, full: str) -> str:
+    number, unit = full.split(" ")
     return number + unit[:1]
 
 
-def _short_encoding(value: float) -> str:
+def _short_encoding(value: float, _: str) -> str:
     return "+".join(_INITIALS.get(name, name[:4]) for name in names.encodings_of(int(value)))
 
 
-def _short_time(value: float) -> str:
-    return text.duration(value).replace(" ", "")
-
-
-def _percent(value: float) -> str:
+def _percent(value: float, _: str) -> str:
     return text.share(value, 1).replace(" ", "")
 
 
@@ -108,7 +106,9 @@ _INITIALS = {
 
 LENSES = {
     "size": LensKind("compressed size", _sizes, _short_size, text.size, is_log=True),
-    "ratio": LensKind("compression ratio", _ratios, lambda v: f"{v:.1f}×", lambda v: f"{v:.2f} ×"),
+    "ratio": LensKind(
+        "compression ratio", _ratios, lambda v, _: f"{v:.1f}×", lambda v: f"{v:.2f} ×"
+    ),
     "encoding": LensKind(
         "encodings of data pages",
         _encodings,
@@ -121,7 +121,7 @@ LENSES = {
     "pages": LensKind(
         "data pages",
         _pages,
-        lambda v: f"{v:,.0f}",
+        lambda v, _: f"{v:,.0f}",
         lambda v: text.plural(int(v), "page"),
         is_log=True,
         absent="not read",
@@ -129,7 +129,7 @@ LENSES = {
     "time": LensKind(
         "time of the last read",
         lambda *_: np.empty((0, 0)),
-        _short_time,
+        lambda _, full: full.replace(" ", ""),
         text.duration,
         is_log=True,
         absent="not read",
@@ -146,17 +146,22 @@ def window(
 ) -> dict[str, Any]:
     """Rows [start, stop) of the grid and their cells for these row groups; both are cut to size.
 
-    A cell is [shade, what it shows, what it says].
+    A cell is a place in the palette, of which each is [shade, what it shows, what it says].
     """
     everything = grid_rows(metadata, state.grid_order, state.filter, state.folded)
     start, stop = _cut(rows, len(everything), MAX_ROWS)
     groups = range(*_cut(row_groups, metadata.num_row_groups, MAX_ROW_GROUPS))
-    of = _Window(metadata, state, groups, _scale(metadata, state.lens, times), times)
-    chosen = _chosen(metadata, state)
+    of = _Window(metadata, state, groups, times)
+    chosen, shown = _chosen(metadata, state), everything[start:stop]
+    values = np.array([_of_row(of, leaves_of(metadata, row)) for row in shown])
+    different, places = np.unique(values, return_inverse=True)
+    scale = _scale(metadata, state.lens, times)
+    packed: list[list[int]] = [row.tolist() for row in places.reshape(values.shape)]
     return {
         "start": start,
         "first_row_group": groups.start,
-        "rows": [_row(of, row, chosen) for row in everything[start:stop]],
+        "palette": [scale.cell(value) for value in different.tolist()],
+        "rows": [{**_row(of, row, chosen), "cells": packed[at]} for at, row in enumerate(shown)],
     }
 
 
@@ -165,7 +170,6 @@ class _Window:
     metadata: FileMetaData
     state: State
     row_groups: range
-    scale: Scale
     times: Times
 
 
@@ -197,7 +201,6 @@ def _row(of: _Window, row: GridRow, chosen: set[int]) -> dict[str, Any]:
         "size": text.size(size),
         "share": round(size / total, 5),
         "picked": chosen.issuperset(leaves),
-        "cells": [of.scale.cell(value) for value in _of_row(of, leaves).tolist()],
     }
 
 
@@ -230,20 +233,21 @@ class Scale:
 
     def cell(self, value: float) -> tuple[int, str, str]:
         """The cell of a value."""
-        if np.isnan(value):
+        if math.isnan(value):
             return (
                 -1,
                 self.lens.absent if self.lens.absent == text.ABSENT else "?",
                 self.lens.absent,
             )
-        return self.shade(value), self.lens.short(value), self.lens.full(value)
+        full = self.lens.full(value)
+        return self.shade(value), self.lens.short(value, full), full
 
     def shade(self, value: float) -> int:
         """The shade of a value."""
         if self.lens.is_colour:
             return self.colours.index(value) % SHADES if value in self.colours else 0
         if self.lens.is_log:
-            value = np.log1p(max(value, 0))
+            value = math.log1p(max(value, 0))
         if self.high <= self.low:
             return 4 if value > 0 else 0
         share = (value - self.low) / (self.high - self.low)

@@ -1,6 +1,7 @@
 """`Session`: a file, the user's state, and the messages between them and what shows them.
 
-Messages are small dicts, ready for JSON. In: `{"do": action, ...}` changes the state;
+Messages are small dicts, ready for JSON. In: `{"do": action, ...}` changes the state, and `then`
+in it are the rows that will be wanted;
 `{"ask": table, "start", "stop", "version"}` asks for rows; `{"load": what}` reads of the chunk
 that is shown; `{"run": "read" | "cancel"}`; `{"copy": "code" | "magic"}`; `{"timing": action, ...}`
 is for the timing screen, `{"compare": action, ...}` for
@@ -87,7 +88,10 @@ class Session:
 
     def _handle(self, message: Message) -> None:
         if (action := message.pop("do", None)) is not None:
+            rows = message.pop("then", None)
             self.do(action, **message)
+            if rows is not None:
+                self._send(self.rows(**rows))
         elif (table := message.pop("ask", None)) is not None:
             self._send(self.rows(table, **message))
         elif (what := message.pop("load", None)) is not None:
@@ -166,7 +170,7 @@ class Session:
     def view(self) -> Message:
         """What is on the screen, but the rows of tables."""
         state, file = self.state, self.file
-        view = file.metadata.kept("overview of the inspector", file.overview)
+        view = file.overview()
         return {
             "kind": "view",
             "version": self.version,
@@ -180,7 +184,7 @@ class Session:
     def _body(self) -> Message:
         state, metadata = self.state, self.file.metadata
         if state.screen == "overview":
-            return screens.overview(metadata.kept("overview of the inspector", self.file.overview))
+            return screens.overview(self.file.overview())
         if state.screen == "timing":
             return self._timing.body(state)
         if state.screen == "compare":

@@ -342,8 +342,9 @@ def _parts(metadata: FileMetaData, columns: _Columns, size_bytes: int) -> Iterat
 
     In a damaged file the parts may be negative, and add up to more than the file.
     """
+    sizes = columns.compressed_bytes.tolist()
     roots = [
-        (node.name, int(columns.compressed_bytes[_leaves(node)].sum()))
+        (node.name, sizes[node.leaf] if node.leaf is not None else _sum(sizes, node))
         for node in metadata.schema.children
     ]
     yield from _largest(roots, "column")
@@ -358,6 +359,10 @@ def _parts(metadata: FileMetaData, columns: _Columns, size_bytes: int) -> Iterat
     rest_bytes = size_bytes - sum(size for _, size in roots) - sum(metadata_parts.values())
     if rest_bytes > 0:
         yield Part("other bytes", rest_bytes, "metadata")
+
+
+def _sum(sizes: Sequence[int], node: SchemaNode) -> int:
+    return sum(sizes[leaf] for leaf in _leaves(node))
 
 
 def _kinds(metadata: FileMetaData, parts: Sequence[Part]) -> Iterator[Part]:

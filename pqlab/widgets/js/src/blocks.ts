@@ -6,11 +6,19 @@ export class Blocks<Row> {
   private rows = new Map<number, Row>();
   private asked = new Set<number>();
 
-  constructor(private readonly ask: (start: number, stop: number) => void) {}
+  constructor(
+    private readonly ask: (start: number, stop: number) => void,
+    private readonly size = BLOCK,
+  ) {}
 
   /** All rows may have changed; the old ones stay until the new ones come. */
   invalidate(): void {
     this.asked.clear();
+  }
+
+  /** The rows of [start, stop) are on their way, unasked. */
+  expect(start: number, stop: number): void {
+    for (let block = Math.floor(start / this.size); block * this.size < stop; block++) this.asked.add(block);
   }
 
   clear(): void {
@@ -23,12 +31,12 @@ export class Blocks<Row> {
   }
 
   need(start: number, stop: number): void {
-    for (let block = Math.floor(start / BLOCK); block * BLOCK < stop; block++) {
+    for (let block = Math.floor(start / this.size); block * this.size < stop; block++) {
       if (this.asked.has(block)) continue;
       this.asked.add(block);
-      this.ask(block * BLOCK, (block + 1) * BLOCK);
+      this.ask(block * this.size, (block + 1) * this.size);
     }
-    if (this.rows.size > 20 * BLOCK) this.forget(start, stop);
+    if (this.rows.size > 20 * this.size) this.forget(start, stop);
   }
 
   take(start: number, rows: Row[]): void {
@@ -37,9 +45,9 @@ export class Blocks<Row> {
 
   private forget(start: number, stop: number): void {
     for (const index of this.rows.keys()) {
-      if (index < start - BLOCK || index >= stop + BLOCK) {
+      if (index < start - this.size || index >= stop + this.size) {
         this.rows.delete(index);
-        this.asked.delete(Math.floor(index / BLOCK));
+        this.asked.delete(Math.floor(index / this.size));
       }
     }
   }

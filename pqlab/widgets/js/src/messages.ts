@@ -85,6 +85,9 @@ export interface GridRow {
   cells: Cell[];
 }
 
+/** As it is sent: each cell is a place in the palette. */
+export type PackedRow = Omit<GridRow, "cells"> & { cells: number[] };
+
 export interface TableHead {
   num_rows: number;
   columns: { name: string; heading: string; is_number: boolean }[];
@@ -167,6 +170,7 @@ export interface Rows {
   rows: unknown[];
   keys?: number[];
   first_row_group?: number;
+  palette?: Cell[];
 }
 
 export interface Slice {

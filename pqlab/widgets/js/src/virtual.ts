@@ -15,7 +15,7 @@ export function virtual(
     count: options.count,
     getScrollElement: () => element,
     estimateSize: () => options.size,
-    overscan: 6,
+    overscan: 3,
     horizontal: options.horizontal ?? false,
     paddingStart: options.before ?? 0,
     scrollPaddingStart: options.before ?? 0,

@@ -3,7 +3,7 @@
 import { Blocks } from "../blocks";
 import { doubleClicks, h, replace } from "../dom";
 import type { Link } from "../link";
-import type { Cell, GridBody, GridRow, Rows, Span } from "../messages";
+import type { Cell, GridBody, GridRow, PackedRow, Rows, Span } from "../messages";
 import { range, virtual, type Virtual } from "../virtual";
 import type { Keys, Screen } from "./screen";
 
@@ -12,7 +12,8 @@ const CELL_WIDTHS: Span = [54, 108]; // wider where there are few row groups
 const ROW_HEIGHT = 24;
 const MAX_HEIGHT = 420;
 const SCROLLBAR = 18; // and borders
-const WINDOW = 128; // row groups asked for at a time
+const WINDOW = 32; // row groups asked for at a time, or more where more are in view
+const BLOCK = 40; // rows asked for at a time
 const KEYS: { [key: string]: Span } = {
   ArrowUp: [-1, 0],
   ArrowDown: [1, 0],
@@ -41,7 +42,9 @@ export function grid(link: Link): Screen<GridBody> {
   let visited: readonly [number | null, number | null] = [null, null]; // where the user was last
 
   const isSecondClick = doubleClicks();
-  const blocks = new Blocks<GridRow>((start, stop) => link.ask("grid", start, stop, { row_groups: groups }));
+  const blocks = new Blocks<GridRow>((start, stop) => link.ask("grid", start, stop, { row_groups: groups }), BLOCK);
+  let coming: Span | null = null; // rows that come with the next view
+  let drawing = 0;
   const bar = h("div", { class: "pq-tools" });
   const legend = h("div", { class: "pq-shades" });
   const content = h("div", { class: "pq-grid-content" });
@@ -67,6 +70,9 @@ export function grid(link: Link): Screen<GridBody> {
     body = next;
     if (changed || isOther) blocks.clear();
     blocks.invalidate();
+    const isComing = coming !== null;
+    if (coming !== null) blocks.expect(...coming);
+    coming = null;
     if (isOther || active.row >= next.num_rows) active = { row: Math.min(active.row, next.num_rows - 1), column: active.column };
     if (next.at[0] !== visited[0] || next.at[1] !== visited[1]) {
       visited = next.at;
@@ -74,7 +80,7 @@ export function grid(link: Link): Screen<GridBody> {
     }
     drawTools(next);
     if (changed || rows === null) mount(next);
-    draw();
+    if (!isComing || changed) draw();
   }
 
   function mount(of: GridBody): void {
@@ -83,13 +89,13 @@ export function grid(link: Link): Screen<GridBody> {
     scroller.style.height = `${Math.min((of.num_rows + 1) * ROW_HEIGHT + SCROLLBAR, MAX_HEIGHT)}px`;
     rows?.close();
     columns?.close();
-    rows = virtual(scroller, { count: of.num_rows, size: ROW_HEIGHT, before: ROW_HEIGHT, change: draw });
+    rows = virtual(scroller, { count: of.num_rows, size: ROW_HEIGHT, before: ROW_HEIGHT, change: drawSoon });
     columns = virtual(scroller, {
       count: of.num_row_groups,
       size: cellWidth,
       before: NAME_WIDTH,
       horizontal: true,
-      change: draw,
+      change: drawSoon,
     });
     scroller.setAttribute("aria-rowcount", String(of.num_rows + 1));
     scroller.setAttribute("aria-colcount", String(of.num_row_groups + 1));
@@ -106,7 +112,7 @@ export function grid(link: Link): Screen<GridBody> {
         "Lens ",
         h(
           "select",
-          { "data-name": "lens", on: { change: (e: Event) => link.do("look", { lens: (e.target as HTMLSelectElement).value }) } },
+          { "data-name": "lens", on: { change: (e: Event) => look({ lens: (e.target as HTMLSelectElement).value }) } },
           ...of.lenses.map(([value, label]) => option(value, label, of.lens)),
         ),
       ),
@@ -116,7 +122,7 @@ export function grid(link: Link): Screen<GridBody> {
         "Order ",
         h(
           "select",
-          { "data-name": "order", on: { change: (e: Event) => link.do("look", { order: (e.target as HTMLSelectElement).value }) } },
+          { "data-name": "order", on: { change: (e: Event) => look({ order: (e.target as HTMLSelectElement).value }) } },
           option("file", "as in the file", of.order),
           option("size", "largest first", of.order),
           option("name", "by name", of.order),
@@ -139,12 +145,31 @@ export function grid(link: Link): Screen<GridBody> {
     );
   }
 
+  /** What is on screen through another lens, or in another order: with the rows in one answer. */
+  function look(changes: object): void {
+    const shown = rows === null ? null : range(rows.virtualizer);
+    if (shown === null || shown[1] === 0) return link.do("look", changes);
+    coming = [Math.floor(shown[0] / BLOCK) * BLOCK, Math.ceil(shown[1] / BLOCK) * BLOCK];
+    link.do("look", { ...changes, then: { table: "grid", start: coming[0], stop: coming[1], row_groups: groups } });
+  }
+
+  /** Once for all that happens before the next frame. */
+  function drawSoon(): void {
+    if (drawing !== 0) return;
+    drawing = requestAnimationFrame(() => {
+      drawing = 0;
+      draw();
+    });
+  }
+
   function draw(): void {
     if (body === null || rows === null || columns === null) return;
     const [first, last] = range(rows.virtualizer);
     const [left, right] = range(columns.virtualizer);
     if (left < groups[0] || right > groups[1]) {
-      groups = [Math.max(0, left - WINDOW / 4), Math.max(0, left - WINDOW / 4) + WINDOW];
+      const width = Math.max(WINDOW, 2 * (right - left));
+      const start = Math.max(0, left - Math.floor(width / 4));
+      groups = [start, start + width];
       blocks.clear();
     }
     blocks.need(first, last);
@@ -246,8 +271,10 @@ export function grid(link: Link): Screen<GridBody> {
 
   function take(answer: Rows): void {
     if (!link.isCurrent(answer) || answer.first_row_group !== groups[0]) return;
-    blocks.take(answer.start, answer.rows as GridRow[]);
-    draw();
+    const palette = answer.palette ?? [];
+    const unpacked = (answer.rows as PackedRow[]).map((row) => ({ ...row, cells: row.cells.map((cell) => palette[cell] as Cell) }));
+    blocks.take(answer.start, unpacked);
+    drawSoon();
   }
 
   function at(event: MouseEvent): Place | null {
