@@ -106,6 +106,7 @@ class FileSelection:
         strings: Strings = "string",
         trace: Trace | None = None,
         device: int = 0,
+        device_memory_limit: int | None = None,
         memory_limit: int | None = None,
         progress: bool = False,
     ) -> pl.DataFrame:
@@ -116,9 +117,10 @@ class FileSelection:
         "ns", or "us" for timestamps that nanoseconds do not reach. `invalid_utf8`: "error", or
         "binary" to have text as bytes, unchecked. `strings`: "string"; or "categorical", or "enum"
         of the distinct values that are read, sorted. `trace` records what requests and pages cost.
-        `device`: which GPU, by its ordinal. `memory_limit`: bytes; what decodes to more is a
-        `LimitError`, before it is read where the footer tells, else before memory is taken for it.
-        `progress` shows a bar.
+        `device`: which GPU, by its ordinal; `device_memory_limit`: bytes of its memory for a part
+        that is read, what needs more is split by rows. `memory_limit`: bytes; what decodes to more
+        is a `LimitError`, before it is read where the footer tells, else before memory is taken for
+        it. `progress` shows a bar.
 
         Raises `CorruptError`, `UnsupportedError`, `EncryptedError`, `LimitError` or `SourceError`,
         with the place; `SelectionError` for two columns of one name; `EngineError`; ValueError for
@@ -134,6 +136,7 @@ class FileSelection:
             "strings": strings,
             "trace": trace,
             "device": device,
+            "device_memory_limit": device_memory_limit,
         }
         if memory_limit is not None:
             self._check_memory(memory_limit)
@@ -231,7 +234,8 @@ class FileSelection:
 
         `to`: "polars", or "arrow" for pyarrow tables; or "cupy", "dlpack" or "arrow_device" for
         frames that stay on the GPU (`to_cupy`), of which "dlpack" takes columns of numbers without
-        nulls only. `prefetch`: how many row groups are read
+        nulls only; with them, `device_memory_limit` is for all frames that are in flight or ready
+        there, half of what is free if None. `prefetch`: how many row groups are read
         ahead; "adaptive" has each column as far ahead as the caller needs it. `memory_limit`: bytes
         for all that is in flight or ready, a quarter of what is free if None; a row group larger
         than that is still handed out whole. `shard=(rank, world)`: of `world` processes this one

@@ -8,6 +8,7 @@ from typing import Any, cast
 import polars as pl
 import pyarrow as pa
 
+from pqlab.assemble.stacked import Stacked
 from pqlab.errors import UnsupportedError
 from pqlab.native._native import Decoded, DecodedColumn
 
@@ -19,7 +20,7 @@ _SMALL_BYTES = 1 << 20
 _CODES = ((1 << 8, pl.UInt8), (1 << 16, pl.UInt16), (1 << 32, pl.UInt32))
 
 
-def to_frame(decoded: Sequence[Decoded]) -> pl.DataFrame:
+def to_frame(decoded: Sequence[Decoded | Stacked]) -> pl.DataFrame:
     """The columns, side by side, as a polars frame."""
     frames = [_frame(each) for each in decoded]
     if len(frames) == 1:
@@ -27,7 +28,9 @@ def to_frame(decoded: Sequence[Decoded]) -> pl.DataFrame:
     return pl.DataFrame([column for frame in frames for column in frame])
 
 
-def _frame(decoded: Decoded) -> pl.DataFrame:
+def _frame(decoded: Decoded | Stacked) -> pl.DataFrame:
+    if isinstance(decoded, Stacked):
+        return joined([_frame(part) for part in decoded.parts])
     if not decoded.num_columns:
         return pl.DataFrame()
     ordered = decoded.ordered
@@ -65,7 +68,7 @@ def joined(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
     return pl.concat(frames, rechunk=False)
 
 
-def to_table(decoded: Sequence[Decoded]) -> pa.Table:
+def to_table(decoded: Sequence[Decoded | Stacked]) -> pa.Table:
     """The columns, side by side, as a pyarrow table.
 
     Raises `UnsupportedError` for lists and structs nested deeper than pyarrow takes them (64).
@@ -82,7 +85,9 @@ def beside(parts: Sequence[Any]) -> Any:
     return type(parts[0]).from_arrays(columns, schema=pa.schema(fields))
 
 
-def _table(decoded: Decoded) -> pa.Table:
+def _table(decoded: Decoded | Stacked) -> pa.Table:
+    if isinstance(decoded, Stacked):
+        return pa.concat_tables([_table(part) for part in decoded.parts])
     try:
         return pa.table(decoded)
     except pa.ArrowInvalid as error:

@@ -45,7 +45,14 @@ class CupyDevice:
 
     def kernel(self, name: str) -> Kernel:
         """A kernel of kernels.cu."""
-        function = self._module.get_function(name)
+        try:
+            with self._card:
+                function = self._module.get_function(name)  # compiles all, once
+        except self._cupy.cuda.compiler.CompileException as error:
+            raise EngineError(
+                f"the kernels do not compile for {self.name}: {str(error).splitlines()[0]}",
+                hint='Read with engine="cpu", and report it with pqlab.show_versions()',
+            ) from None
 
         def launch(grid: tuple[int], block: tuple[int], arguments: Sequence[Any]) -> None:
             # Some versions of CuPy pass None on as no argument at all.
@@ -64,9 +71,12 @@ class CupyDevice:
         return self._allocated(self._cupy.zeros, size, dtype)
 
     def pinned_empty(self, nbytes: int) -> npt.NDArray[np.uint8]:
-        """Page-locked host memory."""
-        with self._card:
-            array: npt.NDArray[np.uint8] = self._cupyx.empty_pinned(nbytes, np.uint8)
+        """Page-locked host memory; ordinary memory where the system locks no more."""
+        try:
+            with self._card:
+                array: npt.NDArray[np.uint8] = self._cupyx.empty_pinned(nbytes, np.uint8)
+        except self._cupy.cuda.runtime.CUDARuntimeError:
+            return np.empty(nbytes, np.uint8)
         return array
 
     def upload(self, host: npt.NDArray[Any], array: Any) -> None:

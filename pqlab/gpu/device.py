@@ -82,4 +82,8 @@ class Device(Protocol):
 
 
 class OutOfDeviceMemoryError(Exception):
-    """The device has not that much memory left."""
+    """The device has not that much memory left. `needed_bytes`: of all of a read, where known."""
+
+    def __init__(self, message: str, needed_bytes: int | None = None) -> None:
+        super().__init__(message)
+        self.needed_bytes = needed_bytes

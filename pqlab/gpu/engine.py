@@ -19,7 +19,7 @@ from pqlab.gpu.device import Device
 from pqlab.gpu.frame import DeviceFrame
 from pqlab.gpu.launch import Launcher
 from pqlab.gpu.layout import Emission, Layout, lay_out
-from pqlab.gpu.memory import download, upload
+from pqlab.gpu.memory import check_budget, download, upload
 from pqlab.gpu.nested import NestedColumn, NestedColumns
 from pqlab.gpu.outputs import Outputs
 from pqlab.gpu.results import Emitted, to_frame, to_host
@@ -52,6 +52,7 @@ class Options(TypedDict, total=False):
     strings: Strings
     for_polars: bool
     limits: Limits
+    device_memory_limit: int | None
 
 
 def read(
@@ -103,6 +104,7 @@ class _Read:
         strings: Strings = "string",
         for_polars: bool = False,
         limits: Limits = DEFAULT_LIMITS,
+        device_memory_limit: int | None = None,
     ) -> None:
         columns = columns_of(metadata, plan.leaves, int96_unit, invalid_utf8, strings)
         self.device, self.columns = device, columns
@@ -125,6 +127,7 @@ class _Read:
         tables = plan.tables
         self.layout = lay_out(self.pages, tables.chunks["codec"], self.leaves)
         self.num_rows = tables.num_rows
+        check_budget(self.layout, self.leaves, self.num_rows, device, device_memory_limit)
         self.flat = _flat_pieces(self.layout, self.pages, self.leaves, tables)
 
     def run(self) -> Emitted:

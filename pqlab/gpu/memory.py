@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from pqlab.gpu.device import Device
+from pqlab.cpu.columns import LeafColumn
+from pqlab.gpu.device import Device, OutOfDeviceMemoryError
+from pqlab.gpu.layout import Layout
+from pqlab.gpu.steps import stride_of
+from pqlab.gpu.work import BLOCK, PAGE_STATE, PAGE_WORK, STAGES
 
 _ALIGNMENT = 256
+_PAGE_BYTES = PAGE_WORK.itemsize + BLOCK.itemsize + 8 * len(STAGES) + 3 * PAGE_STATE.itemsize
 
 
 def upload(device: Device, arrays: list[npt.NDArray[Any]]) -> list[Any]:
@@ -33,6 +39,32 @@ def download(device: Device, array: Any, dtype: npt.DTypeLike) -> npt.NDArray[An
         device.download(array, host)
         device.synchronize()
     return host.view(dtype)
+
+
+def check_budget(
+    layout: Layout, leaves: Sequence[LeafColumn], num_rows: int, device: Device, limit: int | None
+) -> None:
+    """Raise `OutOfDeviceMemoryError`, before any is taken, where a read needs more than there is.
+
+    `limit`: bytes, at most what is free. Counted are the buffers of work.cuh and the columns; of
+    lists as many values as their pages claim.
+    """
+    needed = max(layout.bytes_bytes, layout.staged_bytes) + layout.bitmap_bytes
+    needed += layout.rank_bytes + layout.level_bytes + layout.record_bytes + layout.entry_bytes
+    needed += _PAGE_BYTES * len(layout.works)
+    values = layout.works["num_values"].astype(np.int64)
+    for ordinal, leaf in enumerate(leaves):
+        mine = values[layout.is_data & (layout.column == ordinal)]
+        count = int(mine.sum()) if leaf.is_nested else num_rows
+        a_value = stride_of(leaf.kind, leaf.width) + 1 + 12 * len(leaf.nesting.list_levels)
+        needed += count * a_value
+    free = device.free_bytes()
+    budget = free if limit is None else min(limit, free)
+    if needed > budget:
+        given = "are free" if limit is None or free < limit else "may be taken"
+        raise OutOfDeviceMemoryError(
+            f"{needed:,} bytes are needed for {num_rows:,} rows, and {budget:,} {given}", needed
+        )
 
 
 class Arena:

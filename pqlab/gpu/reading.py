@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from pqlab.errors import EngineError, PqlabError
-from pqlab.gpu.device import OutOfDeviceMemoryError
+from pqlab.assemble.stacked import Stacked
+from pqlab.errors import PqlabError
 from pqlab.gpu.frame import DeviceFrame
 from pqlab.native._native import Decoded
 
@@ -21,19 +21,14 @@ class DeviceReading:
     It has the members of `pqlab.cpu.engine.Reading`, and is its own job.
     """
 
-    def __init__(self, read: Callable[[], Decoded | DeviceFrame]) -> None:
+    def __init__(self, read: Callable[[], Stacked | Decoded | DeviceFrame]) -> None:
         self._error: PqlabError | None = None
-        self._decoded: Decoded | DeviceFrame | None = None
+        self._decoded: Stacked | Decoded | DeviceFrame | None = None
         try:
             with _ONE_AT_A_TIME:
                 self._decoded = read()
         except PqlabError as error:
             self._error = error
-        except OutOfDeviceMemoryError as error:
-            self._error = EngineError(
-                f"the device has too little memory: {error}",
-                hint='Read fewer rows or columns at a time, or with engine="cpu"',
-            )
         self.done, self.cancelled = True, False
         self.done_ns = time.perf_counter_ns()
         self.progress = 0, 0, 0 if self._decoded is None else self._decoded.nbytes

@@ -40,3 +40,14 @@ def intersect(left: Ranges, right: Ranges) -> Ranges:
 def length(ranges: Sequence[Range]) -> int:
     """How many integers the disjoint ranges hold."""
     return sum(stop - start for start, stop in ranges)
+
+
+def cut(rows: Ranges, start: int, stop: int) -> Ranges:
+    """The rows at positions [start, stop) among those of the ranges."""
+    found, before = [], 0
+    for first, last in rows:
+        from_, to = max(start - before, 0), min(stop - before, last - first)
+        if from_ < to:
+            found.append((first + from_, first + to))
+        before += last - first
+    return tuple(found)

@@ -35,6 +35,7 @@ class DecodeOptions(TypedDict, total=False):
     strings: Strings
     trace: Trace | None
     device: int
+    device_memory_limit: int | None
 
 
 class ReadOptions(DecodeOptions, total=False):
@@ -100,6 +101,7 @@ class Decode:
     strings: Strings = "string"
     trace: Trace | None = None
     device: int = 0
+    device_memory_limit: int | None = None
     stays: bool = False  # frames stay on the device
 
     def __post_init__(self) -> None:
@@ -117,6 +119,9 @@ class Decode:
             raise ValueError(f"strings={self.strings!r} is of frames in host memory")
         if self.device < 0:
             raise ValueError(f"device is the ordinal of a GPU, from 0 on, not {self.device!r}")
+        if self.device_memory_limit is not None and self.device_memory_limit < 1:
+            told = f"not {self.device_memory_limit!r}"
+            raise ValueError(f"device_memory_limit is None or a number of bytes, {told}")
         engine_of(self.engine, stays=self.stays)
 
     @property
@@ -130,11 +135,22 @@ class Decode:
         return device_of(name, self.device)
 
 
+def _within_device(decode: Decode, ahead: Ahead) -> Ahead:
+    device = decode.runs_on
+    assert device is not None
+    limit = decode.device_memory_limit or max(device.free_bytes() // 2, 1)
+    asked = ahead.get("memory_limit")
+    return {**ahead, "memory_limit": limit if asked is None else min(asked, limit)}
+
+
 def parted(options: IterateOptions, *, stays: bool = False) -> tuple[Decode, Ahead]:
     """How an iteration decodes, and how far ahead it reads. `stays`: frames stay on a device."""
     ahead = {name: value for name, value in options.items() if name in Ahead.__annotations__}
     decode = {name: value for name, value in options.items() if name not in ahead}
-    return Decode(**cast("DecodeOptions", decode), stays=stays), cast("Ahead", ahead)
+    made = Decode(**cast("DecodeOptions", decode), stays=stays)
+    found = cast("Ahead", ahead)
+    check_iterate_options(None, found.get("prefetch", 0), found.get("memory_limit"))
+    return made, _within_device(made, found) if stays else found
 
 
 def refuse_enum(strings: str) -> None:

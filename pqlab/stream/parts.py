@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from pqlab.plan.ranges import Ranges, length
+from pqlab.plan.ranges import Ranges, cut, length
 
 PART_BYTES = 4 << 20  # decoded: smaller row groups go together
 FIRST_BYTES = 64 << 10  # parts grow from here on, so that the first frame is there soon
@@ -122,17 +122,6 @@ def parts(
         pending_bytes += group.decoded_bytes
     if pending:
         yield together()
-
-
-def cut(rows: Ranges, start: int, stop: int) -> Ranges:
-    """The rows at positions [start, stop) among those of the ranges."""
-    found, before = [], 0
-    for first, last in rows:
-        from_, to = max(start - before, 0), min(stop - before, last - first)
-        if from_ < to:
-            found.append((first + from_, first + to))
-        before += last - first
-    return tuple(found)
 
 
 def lanes(root_bytes: Sequence[float]) -> list[int]:

@@ -8,8 +8,9 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from pqlab.assemble.stacked import Stacked
 from pqlab.cpu import engine
 from pqlab.cpu.engine import FetchedBytes, LocalBytes, Reading, Team
 from pqlab.errors import PqlabError
@@ -20,6 +21,7 @@ from pqlab.io.waiting import result_of, wait_for
 from pqlab.native._native import Decoded
 from pqlab.plan.build import build, part as cut_plan, whole_row_groups
 from pqlab.plan.plan import Plan
+from pqlab.plan.ranges import Ranges
 from pqlab.plan.selection import Narrowed
 from pqlab.stream.options import Decode
 from pqlab.stream.parts import Part
@@ -147,9 +149,10 @@ class FileParts:
         *,
         device: Device | None = None,
         stays: bool = False,
+        device_memory_limit: int | None = None,
     ) -> None:
         """`device`: what decodes instead of the team's threads; `stays`: frames stay on it."""
-        self._stays = stays
+        self._stays, self._device_memory_limit = stays, device_memory_limit
         self.file, self.lanes, self.recording = file, lanes, recording
         self._team, self._options, self._device = team, options, device
         # A device is given bytes: native code reads no file for it.
@@ -218,9 +221,14 @@ class FileParts:
         return found if isinstance(found, Plan) else None
 
     def _own_plan(self, part: Part, leaves: tuple[int, ...]) -> Plan:
-        file = self.file
-        narrowed = Narrowed(leaves, part.rows, {}, frozenset())
         in_parts = any(segment.in_parts for segment in part.segments)
+        return self._plan_of(part.rows, leaves, in_parts=in_parts)
+
+    def _plan_of(
+        self, rows: dict[int, Ranges], leaves: tuple[int, ...], *, in_parts: bool = True
+    ) -> Plan:
+        file = self.file
+        narrowed = Narrowed(leaves, rows, {}, frozenset())
         pages = learn_pages(file.page_store, file.metadata, narrowed, file.io, in_parts=in_parts)
         plan = build(file.metadata, narrowed, pages, file.io, file=file.name, limits=file.limits)
         size = plan.memory_high_bytes
@@ -245,12 +253,16 @@ class FileParts:
 
     def _on_device(self, plan: Plan, found: FetchedBytes, device: Device) -> DeviceReading:
         from pqlab.gpu.engine import read, read_frame
+        from pqlab.gpu.joining import join
+        from pqlab.gpu.splitting import read_in_parts
 
-        given, decode = self._options, read_frame if self._stays else read
-        with timed(self.recording, Stage.DECODE if device.is_emulated else Stage.KERNEL):
-            return DeviceReading(
-                lambda: decode(
-                    plan,
+        given = self._options
+
+        def parts(decode: Callable[..., Any]) -> list[Any]:
+            return read_in_parts(
+                plan,
+                lambda part: decode(
+                    part,
                     self.file.metadata,
                     found,
                     device,
@@ -260,8 +272,19 @@ class FileParts:
                     int96_unit=given.get("int96_unit", "ns"),
                     strings=given.get("strings", "string"),
                     for_polars=given.get("for_polars", False),
-                    limits=self.file.limits,
+                    limits=given.get("limits", self.file.limits),
+                    device_memory_limit=self._device_memory_limit,
                 ),
+                lambda rows: self._plan_of(rows, plan.leaves),
+            )
+
+        def in_host_memory() -> Decoded | Stacked:
+            made = parts(read)
+            return made[0] if len(made) == 1 else Stacked(made)
+
+        with timed(self.recording, Stage.DECODE if device.is_emulated else Stage.KERNEL):
+            return DeviceReading(
+                lambda: join(parts(read_frame)) if self._stays else in_host_memory()
             )
 
     def _bytes(self, plan: Plan) -> FetchedBytes | LocalBytes:
@@ -319,7 +342,16 @@ def file_parts(
         "limits": file.limits if memory_limit is None else file.limits.within(memory_limit),
         "recorder": recording.add_native if recording is not None else None,
     }
-    return FileParts(file, lanes, team, given, recording, device=device, stays=options.stays)
+    return FileParts(
+        file,
+        lanes,
+        team,
+        given,
+        recording,
+        device=device,
+        stays=options.stays,
+        device_memory_limit=options.device_memory_limit,
+    )
 
 
 def begin_all(
