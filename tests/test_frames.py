@@ -416,3 +416,39 @@ def test_layout_shows_extensions_of_the_footer(data: bytes, header: bytes) -> No
     assert extension["note"] == "field 32767 of FileMetaData"
     assert layout["overlap_bytes"].sum() == 0
     assert layout["size_bytes"].sum() == len(extended)
+
+
+def test_layout_names_copies_of_column_metadata() -> None:
+    """Polars puts one behind each chunk; thriftpy2 reads what lies there."""
+    buffer = io.BytesIO()
+    pl.DataFrame(TABLE).write_parquet(buffer, row_group_size=400)
+    data = buffer.getvalue()
+    metadata = metadata_of(data)
+    layout = layout_frame(metadata, len(data))
+    assert "gap" not in layout["kind"]
+    copies = layout.filter(pl.col("kind") == "column metadata")
+    assert copies.height == metadata.num_row_groups * metadata.num_leaves
+    row_groups = metadata.raw().row_groups
+    for span in copies.rows(named=True):
+        copy, size = raw.read_struct("ColumnMetaData", data, span["offset"])
+        chunk = row_groups[span["row_group"]].columns[span["leaf"]]
+        assert size == span["size_bytes"]
+        assert copy.path_in_schema == chunk.meta_data.path_in_schema
+        assert copy.data_page_offset == chunk.meta_data.data_page_offset
+
+
+def test_layout_takes_nothing_large_for_a_copy_of_column_metadata(data: bytes) -> None:
+    """Whatever `file_offset` says: pyarrow writes no copies."""
+
+    def change(footer: Any) -> None:
+        chunks = footer.row_groups[0].columns
+        for leaf, size in ((0, 5), (2, 700)):
+            chunks[leaf].meta_data.total_compressed_size -= size
+            chunks[leaf].file_offset = len(data)
+
+    layout = layout_frame(changed(data, change), len(data))
+    sizes = layout.filter(pl.col("size_bytes").is_in([5, 700]))
+    assert dict(sizes.select("size_bytes", "kind").iter_rows()) == {
+        5: "column metadata",
+        700: "gap",
+    }

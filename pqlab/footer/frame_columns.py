@@ -236,10 +236,11 @@ LAYOUT: tuple[FrameColumn, ...] = (
     _text(
         "kind",
         "`magic`, `dictionary page`, `data page`, `index page`, `column chunk` (its pages not "
-        "known), `column index`, `offset index`, `bloom filter`, `footer`, `extension` (field "
-        "32767 of the footer), `footer length`, or `gap` (bytes that nothing points to: padding, "
-        "the copy of a chunk's metadata that old writers put behind it, a bloom filter's bytes "
-        "where its size is not stated).",
+        "known), `column metadata` (a copy behind the chunk, told by the deprecated "
+        "`ColumnChunk.file_offset` and by its size), `column index`, `offset index`, `bloom "
+        "filter`, `footer`, `extension` (field 32767 of the footer), `footer length`, or `gap` "
+        "(bytes that nothing points to: padding, a bloom filter's bytes where its size is not "
+        "stated).",
     ),
     _ROW_GROUP,
     _COLUMN,

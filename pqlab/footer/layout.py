@@ -16,6 +16,8 @@ from pqlab.footer.series import nullable
 
 _MAGIC_BYTES = 4
 _LENGTH_BYTES = 4
+_FILE_OFFSET_FIELD = 0x26  # ColumnChunk.file_offset as the struct's first field: 2, an i64
+_VARINT_BYTES = 10
 _NONE = -2  # an ordinal that does not apply; the dictionary page is -1
 
 # What a span can be.
@@ -25,6 +27,7 @@ KINDS = (
     "data page",
     "index page",
     "column chunk",
+    "column metadata",
     "column index",
     "offset index",
     "bloom filter",
@@ -182,6 +185,47 @@ def _add_footer(spans: _Spans, metadata: FileMetaData) -> None:
     spans.add("magic", end + _LENGTH_BYTES, _MAGIC_BYTES)
 
 
+def _metadata_copies(metadata: FileMetaData, gaps: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The columns of gaps, where those that hold a copy of a chunk's ColumnMetaData are named.
+
+    Writers put it behind the chunk, and let the deprecated `ColumnChunk.file_offset` point there,
+    or, where a dictionary page was forgotten in counting, beyond. Its size is not stated: what lies
+    there is a copy if it is about as long as the struct in the footer.
+    """
+    if not len(gaps["offset"]):
+        return {}
+    begins, sizes = _chunk_spans(metadata)
+    ends = begins + sizes
+    rows = np.flatnonzero((sizes > 0) & (_file_offsets(metadata) >= ends))
+    if not len(rows):
+        return {}
+    rows = rows[np.argsort(ends[rows], kind="stable")]
+    at = np.searchsorted(ends[rows], gaps["offset"])
+    row = rows[np.minimum(at, len(rows) - 1)]
+    positions = np.append(metadata.chunks.position.astype(np.int64), len(metadata.footer))
+    struct_bytes = positions[row + 1] - positions[row]
+    is_copy = (ends[row] == gaps["offset"]) & (gaps["size"] <= 2 * struct_bytes)
+    row_group, leaf = np.divmod(row, metadata.num_leaves)
+    kind = KINDS.index("column metadata")
+    return {
+        "kind": np.where(is_copy, kind, gaps["kind"]),
+        "row_group": np.where(is_copy, row_group, gaps["row_group"]),
+        "leaf": np.where(is_copy, leaf, gaps["leaf"]),
+    }
+
+
+def _file_offsets(metadata: FileMetaData) -> np.ndarray:
+    """`ColumnChunk.file_offset` of every chunk; 0 where another field stands before it."""
+    footer, positions = metadata.footer, metadata.chunks.position.astype(np.int64)
+    offsets, going = np.zeros(len(positions), np.uint64), footer[positions] == _FILE_OFFSET_FIELD
+    for place in range(_VARINT_BYTES):
+        byte = footer[np.minimum(positions + 1 + place, len(footer) - 1)].astype(np.uint64)
+        offsets[going] |= (byte[going] & np.uint64(0x7F)) << np.uint64(7 * place)
+        going = going & (byte >= 0x80)
+    zigzag = (offsets >> np.uint64(1)).astype(np.int64)
+    return np.where(offsets & np.uint64(1), np.int64(0), zigzag)
+
+
 def _frame(metadata: FileMetaData, file_size: int, spans: _Spans) -> pl.DataFrame:
     """The spans by offset, with the gaps between them, what overlaps, and what is outside."""
     columns = spans.joined()
@@ -201,6 +245,7 @@ def _frame(metadata: FileMetaData, file_size: int, spans: _Spans) -> pl.DataFram
     gaps |= {"offset": gap_begin[is_gap], "size": gap_size[is_gap]}
     gaps |= {"kind": gaps["kind"] + KINDS.index("gap")}
     gaps |= {name: gaps[name] + _NONE for name in ("row_group", "leaf", "page")}
+    gaps |= _metadata_copies(metadata, gaps)
     columns = {name: np.concatenate([values, gaps[name]]) for name, values in columns.items()}
     leaf = nullable(columns["leaf"], columns["leaf"] >= 0)
     series = {
