@@ -204,7 +204,9 @@ Read::Read(const ReadSpec& spec_)
       events(spec_.workers) {}
 
 void ColumnOutput::sort_words() {
-  words->sort(reinterpret_cast<u32*>(values.data()), values.size() / sizeof(u32));
+  // Nested columns may have room for more values than there are.
+  const u64 count = nested.slots.empty() ? values.size() / sizeof(u32) : nested.slots.back();
+  words->sort(reinterpret_cast<u32*>(values.data()), count);
 }
 
 void Read::make_ready() {
