@@ -101,6 +101,16 @@ def int64(value: int) -> bytes:
     return struct.pack("<q", value)
 
 
+def without_bloom_bits() -> bytes:
+    """A file with bloom filters, of which one has lost all its bits."""
+    data = bytearray(written(TABLE, bloom_filter_options={"name": {"ndv": 100, "fpp": 0.01}}))
+    column = raw.file_metadata(footer_bytes(bytes(data)) or b"").row_groups[0].columns[2].meta_data
+    end = column.bloom_filter_offset + column.bloom_filter_length
+    bitset_bytes = column.bloom_filter_length // 32 * 32  # the header is shorter than a block
+    data[end - bitset_bytes : end] = bytes(bitset_bytes)
+    return bytes(data)
+
+
 def group(**fields: Any) -> Change:
     return footer(lambda metadata: assign(**fields)(metadata.row_groups[1]))
 
@@ -191,6 +201,17 @@ FAULTS: dict[str, Change] = {
     ),
     "overlap": chunk(assign(total_compressed_size=lambda size: size + 100)),
     "outside": chunk(assign(bloom_filter_offset=len(SOUND) - 20, bloom_filter_length=100), leaf=1),
+    "bloom filter": without_bloom_bits,
+    "levels": chunk(
+        assign(
+            size_statistics__definition_level_histogram=lambda counts: [
+                counts[0] + 1,
+                counts[1] - 1,
+                *counts[2:],
+            ]
+        ),
+        leaf=3,
+    ),
     "level histograms": chunk(
         assign(size_statistics__definition_level_histogram=lambda counts: [*counts[:-1], 9]), leaf=3
     ),
@@ -273,6 +294,25 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert [row["rule"] for row in json.loads(told.out)["rows"] if not row["is_note"]] == [
         "distinct count"
     ]
+
+
+@pytest.mark.parametrize("encoding", ["PLAIN", "DICTIONARY"])
+def test_bloom_filters_of_every_type_hold_their_values(encoding: str) -> None:
+    columns = {
+        "i8": pa.array([n % 100 - 50 for n in range(ROWS)], pa.int8()),
+        "u32": pa.array([(n * 2654435761) % (1 << 32) for n in range(ROWS)], pa.uint32()),
+        "i64": pa.array(range(-ROWS, 0), pa.int64()),
+        "f32": pa.array([0.0, -0.0, float("nan"), *(n / 3 for n in range(ROWS - 3))], pa.float32()),
+        "day": pa.array([n * 86_400_000 for n in range(ROWS)], pa.date64()),
+        "ns": pa.array([n * 1_000_001 for n in range(ROWS)], pa.timestamp("ns")),
+        "text": pa.array([f"text {n}" for n in range(ROWS)]),
+        "fixed": pa.array([n.to_bytes(4, "big") for n in range(ROWS)], pa.binary(4)),
+    }
+    options = {name: {"ndv": ROWS, "fpp": 0.01} for name in columns}
+    data = written(
+        pa.table(columns), bloom_filter_options=options, use_dictionary=encoding == "DICTIONARY"
+    )
+    assert faults(data).is_empty()
 
 
 # ------------------------------------------------------------------------------------ the corpus

@@ -29,8 +29,9 @@ is one row; its other facts are not compared.
 
 A rule marked *note* does not make a file unsound.
 
-Not compared: levels inside of nested columns with the histograms of the page index, null counts \
-of nested columns with their values, bloom filters with values, CRCs of what has none.
+Not compared: levels inside of nested columns with the histograms of the page index (those of the \
+chunk are), null counts of nested columns with their values, bloom filters of types whose bytes \
+polars does not keep (decimals, times, booleans), CRCs of what has none.
 
 | rule | what must hold | where |
 |---|---|---|

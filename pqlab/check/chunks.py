@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from pqlab.check.blooms import bloom_violations
+from pqlab.check.levels import level_violations
 from pqlab.check.pages import header_violations
 from pqlab.check.rules import Violation, is_ordered
 from pqlab.check.values import leaf_values, sort_violations, value_violations
@@ -90,6 +92,8 @@ def _pages(
         table = file.page_store.table([(row_group, leaf)], headers=True)
     if not node.max_repetition_level:
         return table
+    data_pages = walked.pages["page"][walked.pages["page"] >= 0]
+    found += level_violations(file, row_group, leaf, data_pages)
     levels = with_rows(metadata, walked.pages, data, start, limits=file.limits)
     found += _rows(row_group, leaf, table.pages, levels)
     return PageTable(_with_rows_of(table.pages, levels), table.statistics)
@@ -110,9 +114,10 @@ def _values(file: ParquetFile, leaf: int, tables: dict[int, PageTable]) -> Itera
                 frame = file.select(leaf, row_groups=row_group).read()
             stated = of_group[row_group,]
             yield from _boundary_order(file, row_group, leaf, stated)
-            pages = table.pages[table.pages["page"] >= 0]
-            for found in value_violations(metadata.leaves[leaf], leaf_values(frame), stated, pages):
+            pages, values = table.pages[table.pages["page"] >= 0], leaf_values(frame)
+            for found in value_violations(metadata.leaves[leaf], values, stated, pages):
                 yield found._replace(leaf=leaf)
+            yield from bloom_violations(file, row_group, leaf, values["value"])
         except CorruptError as error:
             yield _violation("values", error, row_group, leaf)
         except _UNREAD as error:

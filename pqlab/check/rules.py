@@ -128,6 +128,8 @@ RULES: dict[str, Rule] = {
     ),
     "distinct count": Rule(f"{_THRIFT}, Statistics.distinct_count", "It counts distinct values."),
     "nan count": Rule(f"{_THRIFT}, Statistics.nan_count", "It counts the NaNs."),
+    "levels": Rule(f"{_THRIFT}, SizeStatistics", "Histograms count the levels of a nested column."),
+    "bloom filter": Rule("BloomFilter.md", "It denies no value of its chunk."),
     "sort order": Rule(f"{_THRIFT}, SortingColumn", "Rows are sorted as the row group says."),
 }
 
