@@ -153,7 +153,7 @@ with pqlab.open(path) as file:
         if number + 1 in (groups // 2, groups):
             halves.append(high)
             high = 0
-print(size, start, *halves, status("VmHWM"))
+print(size, start, *halves, status("VmHWM"), pqlab.memory().high_water_bytes)
 """
 
 
