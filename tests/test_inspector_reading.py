@@ -33,7 +33,7 @@ class Threaded(Screen):
         return Session(file, self._hear, namespace=self.namespace)
 
     def wait(self, reached: Callable[[], Any]) -> None:
-        until = time.monotonic() + 20
+        until = time.monotonic() + 60
         while not reached():
             assert time.monotonic() < until, self.said[-3:]
             time.sleep(0.005)

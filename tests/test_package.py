@@ -5,8 +5,11 @@ from __future__ import annotations
 import importlib.metadata
 import importlib.resources
 import json
+import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -74,3 +77,16 @@ def test_show_versions_prints_a_line_each(capsys: pytest.CaptureFixture[str]) ->
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split() == ["pqlab", pqlab.__version__]
     assert any(line.startswith("codec ZSTD ") for line in lines)
+
+
+def test_binder_makes_an_environment_that_pqlab_runs_in() -> None:
+    root = Path(__file__).parent.parent
+    environment = (root / "binder" / "environment.yml").read_text(encoding="utf-8")
+    (version,) = re.findall(r"- python=(\d+)\.(\d+)\n", environment)
+    needed = re.search(r'requires-python = ">=(\d+)\.(\d+)"', (root / "pyproject.toml").read_text())
+    assert needed is not None
+    assert tuple(map(int, version)) >= tuple(map(int, needed.groups()))
+    script = root / "binder" / "postBuild"
+    assert os.access(script, os.X_OK)
+    assert '".[lab]"' in script.read_text(encoding="utf-8")
+    subprocess.run(["sh", "-n", str(script)], check=True)

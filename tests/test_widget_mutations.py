@@ -19,4 +19,5 @@ def test_a_mutation_is_of_one_place_and_has_its_test(mutation: Mutation) -> None
 
 
 def test_every_screen_has_one() -> None:
-    assert {mutation.screen for mutation in MUTATIONS} >= {"timing", "run", "compare"}
+    screens = {"overview", "grid", "column", "chunk", "pages", "slice", "run", "timing", "compare"}
+    assert {mutation.screen for mutation in MUTATIONS} == screens

@@ -36,6 +36,62 @@ class Mutation(NamedTuple):
 
 MUTATIONS = (
     Mutation(
+        "overview",
+        f"{JS}/screens/overview.ts",
+        'if (typeof leaf === "number") link.go({ screen: "column", leaf });',
+        'if (typeof leaf === "number") return;',
+        "test_widgets_lab.py::test_overview_shows_bytes_schema_and_keys",
+    ),
+    Mutation(
+        "grid",
+        f"{JS}/screens/grid.ts",
+        "if (!isDragging || anchor === null) return;",
+        "if (isDragging || anchor === null) return;",
+        "test_widgets_lab.py::test_grid_is_dragged_over_and_walked_by_keys",
+    ),
+    Mutation(
+        "grid",
+        "pqlab/inspector/grid.py",
+        'LensKind("nulls", _nulls, _percent,',
+        'LensKind("nulls", _ratios, _percent,',
+        "test_widgets_lab.py::test_grid_is_sorted_filtered_and_seen_through_lenses",
+    ),
+    Mutation(
+        "column",
+        "pqlab/inspector/screens.py",
+        "pl.when(has & others)",
+        "pl.when(has & ~others)",
+        "test_widgets_lab.py::test_column_is_sorted_and_leads_to_its_chunk",
+    ),
+    Mutation(
+        "chunk",
+        "pqlab/inspector/bloom.py",
+        "if not found.might_contain(typed):",
+        "if found.might_contain(typed):",
+        "test_widgets_lab.py::test_chunk_has_facts_a_dictionary_and_a_bloom_filter",
+    ),
+    Mutation(
+        "pages",
+        "pqlab/inspector/slice_text.py",
+        "if not keys or not others:",
+        "if keys or others:",
+        "test_widgets_lab.py::test_pages_are_picked_with_shift_and_arrows_and_one_is_opened",
+    ),
+    Mutation(
+        "slice",
+        "pqlab/inspector/session.py",
+        "and not overwrite\n",
+        "and overwrite\n",
+        "test_widgets_lab.py::test_slice_bar_copies_names_and_never_overwrites_unasked",
+    ),
+    Mutation(
+        "run",
+        f"{JS}/slice.ts",
+        'button("Cancel", () => link.cancel(),',
+        'button("Cancel", () => undefined,',
+        "test_widgets_lab.py::test_run_is_cancelled_fails_and_is_tried_again",
+    ),
+    Mutation(
         "timing",
         f"{JS}/timing/timeline.ts",
         "context.fillRect(x, y, wide > 3 ? wide - 0.5 : wide, LANE - 6);",
