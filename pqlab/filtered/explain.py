@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -86,19 +86,27 @@ class Explanation:
             yield f"and {text.plural(len(lines) - _SHOWN_LINES, 'more line')}: see .frame"
 
     def _tree_lines(self) -> Iterator[str]:
+        """Pages that follow each other and have one reason are one line, with the first bound."""
         rows = [Explained(*row) for row in self.frame.rows()]
-        is_whole = False
-        for at, row in enumerate(rows):
-            if row.page is None:
+        is_whole, leaf = False, None
+        for _, same in groupby(rows, lambda row: (row.leaf, row.kept, row.step, row.reason)):
+            pages = list(same)
+            for row in pages if pages[0].page is None else ():
                 yield f"{_mark(row)} row group {row.row_group}: {_words(row)}"
-                is_whole = row.kept_rows == row.num_rows
+                is_whole, leaf = row.kept_rows == row.num_rows, None
+            if pages[0].page is None or is_whole:
                 continue
-            if is_whole:
-                continue
-            before = rows[at - 1]
-            if before.page is None or before.leaf != row.leaf:
-                yield f"    {text.visible(row.column or '')}"
-            yield f"      {_mark(row)} page {row.page}: {_words(row)}"
+            first = pages[0]
+            if leaf != first.leaf:
+                leaf = first.leaf
+                yield f"    {text.visible(first.column or '')}"
+            count = f"page {first.page}"
+            if len(pages) > 1:
+                count = f"pages {first.page} to {pages[-1].page}"
+                totals = ("num_rows", "kept_rows", "size_bytes", "kept_bytes")
+                sums = {name: sum(getattr(page, name) for page in pages) for name in totals}
+                first = first._replace(**sums)
+            yield f"      {_mark(first)} {count}: {_words(first)}"
 
 
 def explain(selection: FilteredSelection) -> Explanation:

@@ -267,7 +267,7 @@ def mask_of(where: Where, frame: pl.DataFrame, *, file: str | None) -> pl.Series
     if found.dtype != pl.Boolean:
         raise SelectionError(f"where is a condition, and {where} is {found.dtype}", file=file)
     found = found if len(found) == frame.height else found.new_from_index(0, frame.height)
-    return found.fill_null(value=False)
+    return found.fill_null(value=False) if found.null_count() else found
 
 
 def narrowed(frame: pl.DataFrame, wanted: pl.Schema) -> pl.DataFrame:

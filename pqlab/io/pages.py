@@ -69,6 +69,12 @@ class PageStore:
             known = {key: self._known.get(key) for key in keys}
             return {key: found.table.pages for key, found in known.items() if found is not None}
 
+    def not_whole(self, keys: Iterable[ChunkKey]) -> list[ChunkKey]:
+        """Those of the chunks of which not all pages are known."""
+        with self._lock:
+            known = [(key, self._known.get(key)) for key in keys]
+        return [key for key, found in known if found is None or not found.is_whole]
+
     def table(
         self, keys: Sequence[ChunkKey], *, bounds: bool = True, headers: bool = False
     ) -> PageTable:
@@ -347,7 +353,7 @@ def learn_pages(
         store.walk_until(
             {
                 key: narrowed.rows[key[0]][-1][1]
-                for key in partial
+                for key in store.not_whole(partial)
                 if walk_pays(metadata, key, narrowed.rows[key[0]], policy)
             }
         )

@@ -104,7 +104,10 @@ def by_statistics(metadata: FileMetaData, condition: Condition) -> Answer | None
     node = _leaf(metadata, condition)
     if node is None or node.leaf is None or not metadata.num_rows:
         return None
-    table = _comparable(node, stated_of_chunks(metadata, node.leaf))
+    leaf = node.leaf
+    table = metadata.kept(
+        ("comparable", leaf), lambda: _comparable(node, stated_of_chunks(metadata, leaf))
+    )
     return _answer(Step.STATISTICS, condition, table, _first_rows(metadata), metadata.num_rows)
 
 
@@ -223,12 +226,17 @@ def _answer(
 
     `starts` may be more than the table has rows: of those nothing is known.
     """
-    dtype = table["min"].dtype
-    try:
-        wanted = _may_hold(condition.predicate, dtype, holds=condition.holds)
-        found = table.select(wanted).to_series().to_numpy()
-    except pl.exceptions.PolarsError:
-        return None  # bounds that do not compare with the value rule nothing out
+    may_have = table["has_nulls" if condition.is_for_nulls else "has_values"].to_numpy()
+    found: Mask = may_have
+    if not isinstance(condition.predicate, IsNull) and may_have.any():
+        wanted = _may_hold(condition.predicate, table["min"].dtype, holds=condition.holds)
+        try:
+            held = table.select(wanted).to_series()
+        except pl.exceptions.PolarsError:
+            return None  # bounds that do not compare with the value rule nothing out
+        if held.null_count():
+            held = held | held.is_null()
+        found = may_have & held.to_numpy()
     if found.all():
         return None
     may_hold = np.concatenate([found, np.ones(len(starts) - len(found), np.bool_)])
@@ -299,25 +307,19 @@ def _comparable(node: SchemaNode, stated: Stated) -> pl.DataFrame:
     )
 
 
-def _may_hold(
-    predicate: Comparison | Membership | IsNull, dtype: pl.DataType, *, holds: bool
-) -> pl.Expr:
-    """Of a row of `_statistics`, whether some row may have what is wanted."""
-    if isinstance(predicate, IsNull):
-        return pl.col("has_nulls" if holds else "has_values")
+def _may_hold(predicate: Comparison | Membership, dtype: pl.DataType, *, holds: bool) -> pl.Expr:
+    """Of a row of `_comparable` that has values, whether some may be wanted; null: unknown."""
     if isinstance(predicate, Comparison):
         name = predicate.operator if holds else OPPOSITE[predicate.operator]
-        found = _may_compare(name, predicate.value, predicate.operand)
-    else:
-        values = predicate.values
-        if len(values) > _MOST_VALUES or not all(_is_same(value, dtype) for value in values):
-            return pl.col("has_values")
-        name, join = ("==", pl.Expr.or_) if holds else ("!=", pl.Expr.and_)
-        compared = [
-            _may_compare(name, value, pl.lit(value).cast(dtype, strict=False)) for value in values
-        ]
-        found = reduce(join, compared, pl.lit(value=not holds))
-    return found.fill_null(value=True) & pl.col("has_values")
+        return _may_compare(name, predicate.value, predicate.operand)
+    values = predicate.values
+    if len(values) > _MOST_VALUES or not all(_is_same(value, dtype) for value in values):
+        return pl.lit(value=True)
+    name, join = ("==", pl.Expr.or_) if holds else ("!=", pl.Expr.and_)
+    compared = [
+        _may_compare(name, value, pl.lit(value).cast(dtype, strict=False)) for value in values
+    ]
+    return reduce(join, compared, pl.lit(value=not holds))
 
 
 def _may_compare(name: str, value: Value, operand: Any) -> pl.Expr:

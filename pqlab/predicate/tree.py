@@ -43,6 +43,11 @@ class Condition:
     predicate: Comparison | Membership | IsNull
     holds: bool = True
 
+    @property
+    def is_for_nulls(self) -> bool:
+        """Whether nulls are wanted."""
+        return isinstance(self.predicate, IsNull) and self.holds
+
     def __str__(self) -> str:
         return str(self.predicate) if self.holds else f"not ({self.predicate})"
 
