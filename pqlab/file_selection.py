@@ -12,7 +12,14 @@ from pqlab import text
 from pqlab.errors import LimitError, SelectionError, placed
 from pqlab.io.fetch import fetch_ahead
 from pqlab.io.pages import learn_pages
-from pqlab.plan.build import ChunkPages, build, pick_pages, split, unknown_rows
+from pqlab.plan.build import (
+    ChunkPages,
+    build,
+    part as cut_plan,
+    pick_pages,
+    split,
+    unknown_rows,
+)
 from pqlab.plan.parts import parts_of
 from pqlab.plan.plan import Plan
 from pqlab.plan.ranges import Ranges, length
@@ -363,10 +370,17 @@ class FileSelection:
         requests = tuple(sorted(ends for window in windows for ends in window.requests))
         if plan.wanted_bytes <= min(policy.part_bytes, policy.window_bytes):
             return requests, [[plan]]
-        return requests, [
-            [build(file.metadata, part, pages, policy, file=file.name) for part in beside]
-            for beside in parts_of(file.metadata, narrowed, self.roots(), policy)
-        ]
+        parts, first = [], 0
+        for beside in parts_of(file.metadata, narrowed, self.roots(), policy):
+            stop = first + len(beside[0].rows)
+            if len(beside) == 1:  # all columns: a cut is made sooner than a plan
+                parts.append([cut_plan(plan, first, stop, policy)])
+            else:
+                parts.append(
+                    [build(file.metadata, each, pages, policy, file=file.name) for each in beside]
+                )
+            first = stop
+        return requests, parts
 
     def _check_memory(self, limit: int) -> None:
         least = self.plan().memory_low_bytes
