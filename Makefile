@@ -69,6 +69,7 @@ bench: .venv/.bench .venv/.test
 	$(PYTHON) -m benchmarks.decode
 	$(PYTHON) -m benchmarks.iterate
 	$(PYTHON) -m benchmarks.remote
+	$(PYTHON) -m benchmarks.datasets
 	$(PYTHON) -m benchmarks.widgets
 
 clean:

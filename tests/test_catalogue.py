@@ -19,7 +19,11 @@ from polars.testing import assert_frame_equal
 from range_server import RangeServer
 
 import pqlab
+from pqlab.footer import frame_columns
 from pqlab.footer.bulk import Footers
+from pqlab.footer.chunk_frames import column_chunks_frame
+from pqlab.footer.metadata import parse_file_metadata
+from pqlab.limits import DEFAULT_LIMITS
 
 ROWS = 100
 OF_FILE = ("error", "file_size_bytes", "footer_bytes", "row_group_num_rows")
@@ -274,3 +278,31 @@ def test_layout_drift_names_who_differs(tmp_path: Path) -> None:
         "ZSTD": str(tmp_path / "1.parquet"),
     }
     assert not layouts.filter(pl.col("property") == "has an offset index")["is_drift"].any()
+
+
+def test_damaged_footers_are_told_from_sound_ones_as_when_parsed_alone(folder: Path) -> None:
+    data = (folder / "0.parquet").read_bytes()
+    size = int.from_bytes(data[-8:-4], "little")
+    footer = np.frombuffer(data[-8 - size : -8], np.uint8)
+    rng = np.random.default_rng(20)
+    damaged = []
+    for _ in range(600):
+        padded = np.zeros(size + 16, np.uint8)
+        padded[:size] = footer
+        places = rng.integers(0, size, rng.integers(0, 4))
+        padded[places] = rng.integers(0, 256, len(places))
+        damaged.append(padded[:size])
+    found = Footers.parse(damaged, DEFAULT_LIMITS, guess_bytes=64, threads=2)
+    is_ok = found.files["ok"].astype(bool).tolist()
+    file, series = found.chunks()
+    rows = frame_columns.build(frame_columns.COLUMN_CHUNKS, series)
+    for number, (one, ok) in enumerate(zip(damaged, is_ok, strict=True)):
+        try:
+            metadata = parse_file_metadata(one, 0, DEFAULT_LIMITS)
+        except pqlab.PqlabError:
+            assert not ok
+        else:
+            assert ok
+            expected = column_chunks_frame(metadata)
+            assert_frame_equal(rows.filter(pl.Series(file == number)), expected)
+    assert 50 < sum(is_ok) < 550
