@@ -555,3 +555,10 @@ def test_the_chart_to_take_along_has_the_bars_sums(whole: pqlab.Trace) -> None:
     assert sum(row["ms"] for row in rows) * 1e6 == pytest.approx(
         sum(sums_by_hand(whole, None).values())
     )
+
+
+def test_what_a_saved_notebook_keeps_of_a_panel_is_small() -> None:
+    panel = TimingPanel(many_pages(5_000))
+    data, _ = panel._repr_mimebundle_()
+    assert len(json.dumps(panel.get_state(), default=str)) < 200_000  # its script, nearly all of it
+    assert len(json.dumps(data)) < 50_000

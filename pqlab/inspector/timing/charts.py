@@ -9,11 +9,10 @@ import numpy as np
 import polars as pl
 
 from pqlab import text
-from pqlab.inspector.tables import Table, TableColumn, of_count, of_size, size
+from pqlab.inspector.tables import Table, TableColumn, of_count, of_size
 from pqlab.inspector.timing.frames import TimingFrames, largest
 from pqlab.inspector.timing.stages import DRAWN, ORDINAL
 from pqlab.inspector.timing.state import Measure, Span, TimingState
-from pqlab.tables import cell
 
 MAX_BARS, MAX_ENCODINGS, MAX_SERIES, MAX_STEPS, MAX_MISSES = 100, 24, 8, 400, 500
 _BINS = 32
@@ -219,7 +218,6 @@ def distribution(frames: TimingFrames, state: TimingState) -> dict[str, Any]:
                 "median_at": round(float(_position(median, low, high)), 4),
                 "median": text.duration(median),
                 "ninety": text.duration(ninety),
-                "total": text.duration(float(part["total_ns"].sum())),
             }
         )
     ticks = [(float(_position(ns, low, high)), text.duration(ns)) for ns in _decades(low, high)]
@@ -347,19 +345,6 @@ _OPTIONAL = ("queued_ns", "levels_ns", "prefetch", "worker")
 def _has(pages: pl.DataFrame, name: str) -> bool:
     known = pages[name].drop_nulls()
     return bool(len(known)) and (not known.dtype.is_numeric() or bool((known != 0).any()))
-
-
-def page_text(page: dict[str, Any]) -> str:
-    """A page in a line."""
-    number = "dictionary" if page["page"] == -1 else f"page {page['page']}"
-    return " · ".join(
-        (
-            f"{_name(page['column'])}, row group {page['row_group']}, {number}",
-            f"{cell(page['encoding'])}, {cell(page['codec'])}",
-            f"{size(page['stored_bytes'])} to {size(page['decoded_bytes'])}",
-            f"{duration(page['total_ns'])}",
-        )
-    )
 
 
 def _name(name: str) -> str:

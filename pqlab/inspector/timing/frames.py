@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from pqlab import text
 from pqlab.inspector.timing.stages import OF_PAGES, drawn_as
 from pqlab.trace import Stage, Trace, frames
 
@@ -221,9 +220,3 @@ def _events(
         *("read", "lane", "drawn", "start_ns", "stop_ns", "column", "key", "request_id"),
         *("row_group", "bytes_in", "bytes_out", "reason", "prefetch"),
     ).sort("lane", "start_ns", maintain_order=True), names
-
-
-def label(read: dict[str, object]) -> str:
-    """A read in a few words."""
-    words = f"read {read['read']} of {text.visible(str(read['file']))}"
-    return text.clip(words, 90)

@@ -14,7 +14,6 @@ import polars as pl
 from pqlab import text
 from pqlab.inspector.timing.charts import of_read
 from pqlab.inspector.timing.frames import TimingFrames, largest
-from pqlab.inspector.timing.stages import DRAWN
 from pqlab.inspector.timing.state import Span, TimingState
 
 MAX_PAGES, MAX_EVENTS, MAX_LANES = 5_000, 16_000, 48
@@ -109,7 +108,7 @@ def _binned(events: pl.DataFrame, span: Span, num_lanes: int) -> dict[str, Any]:
         found["drawn"] += [drawn] * len(filled)
         found["bin"] += filled.tolist()
         found["ns"] += rounded[filled].tolist()
-    return {**found, "num_bins": count, "stages": len(DRAWN)}
+    return {**found, "num_bins": count}
 
 
 def busy_ns(starts: Times, stops: Times, edges: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

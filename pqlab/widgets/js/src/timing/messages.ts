@@ -23,7 +23,7 @@ export interface Bar {
 
 export interface Distribution {
   measure: string;
-  rows: { name: string; pages: string; bins: number[]; median_at: number; median: string; ninety: string; total: string }[];
+  rows: { name: string; pages: string; bins: number[]; median_at: number; median: string; ninety: string }[];
   ticks: [at: number, label: string][];
   left_out: number;
   most: number;
