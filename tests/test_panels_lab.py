@@ -76,6 +76,8 @@ def panel(read: Page) -> Page:
     read.keyboard.press("Escape")
     read.keyboard.press("0")
     expect(read.locator("[data-name='clear brush']")).to_have_count(0)
+    expect(read.locator("[data-name='zoom whole']")).to_be_disabled()
+    read.wait_for_timeout(300)  # the marks of the whole are on their way
     return read
 
 
