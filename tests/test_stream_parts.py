@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from pqlab.plan.ranges import length
+from pqlab.plan.ranges import cut, length
 from pqlab.stream.parts import (
     FIRST_BYTES,
     LANE_BYTES,
@@ -14,7 +14,6 @@ from pqlab.stream.parts import (
     PART_BYTES,
     PART_CHUNKS,
     RowGroup,
-    cut,
     lanes,
     parts,
 )
