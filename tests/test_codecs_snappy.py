@@ -49,8 +49,33 @@ class Block:
         return bytes((*preamble, length)) + bytes(self.elements)
 
 
+def other_block() -> Block:
+    rng = np.random.default_rng(5)
+    block = Block()
+    block.literal(rng.integers(0, 256, 40, np.uint8).tobytes())
+    for _ in range(60):
+        block.copy(int(rng.integers(1, 40)), int(rng.integers(4, 12)), 1)
+        block.literal(rng.integers(0, 256, rng.integers(1, 20), np.uint8).tobytes())
+    return block
+
+
+OTHER = other_block()
+
+
 def decompressed(block: bytes, size: int, form: str) -> bytes:
-    out = bytes(_native.primitives.snappy(np.frombuffer(block, np.uint8), size, form))
+    """Alone; and beside another block, before or after it, which changes neither."""
+    mine = np.frombuffer(block, np.uint8), size
+    other = np.frombuffer(bytes(OTHER), np.uint8), len(OTHER.plain)
+    first = _native.primitives.snappy_two(*mine, *other, form)
+    second = _native.primitives.snappy_two(*other, *mine, form)
+    assert first[1] == second[0] == bytes(OTHER.plain) + UNTOUCHED
+    assert first[0] == second[1]
+    if first[0] is None:
+        with pytest.raises(CorruptError):
+            _native.primitives.snappy(*mine, form)
+        raise CorruptError("as alone, so beside another block")
+    out = bytes(_native.primitives.snappy(*mine, form))
+    assert out == first[0]
     assert out[size:] == UNTOUCHED, "bytes behind the output were written"
     return out[:size]
 

@@ -37,6 +37,7 @@ from handmade import (
     repeated,
 )
 
+import pqlab
 from pqlab.cpu import engine
 from pqlab.errors import CorruptError, LimitError, UnsupportedError
 from pqlab.limits import Limits
@@ -588,3 +589,63 @@ def test_every_stage_of_every_page_is_an_event() -> None:
     assert set(events["worker"]) <= {0, 1}
     decoded = events[events["stage"] == Stage.DECODE]
     assert decoded["values"][decoded["page"] >= 0].sum() == 5_000 * 4
+
+
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+def test_many_pages_decompressed_two_at_once(version: str) -> None:
+    rng = np.random.default_rng(11)
+    rows = 3_000
+    times = np.cumsum(rng.integers(0, 5_000_000, rows))
+    texts = [f"text {at % 700} of {at}" for at in range(rows)]
+    table = pa.table(
+        {
+            "times": times,
+            "nulls": pa.array(times.tolist(), mask=rng.random(rows) < 0.3),
+            "texts": texts,
+            "lists": [[text, None] for text in texts],
+            "flags": times % 3 == 0,
+        },
+        schema=pa.schema(
+            [
+                pa.field("times", pa.int64(), nullable=False),
+                pa.field("nulls", pa.int64()),
+                pa.field("texts", pa.string()),
+                pa.field("lists", pa.list_(pa.string())),
+                pa.field("flags", pa.bool_()),
+            ]
+        ),
+    )
+    sink = io.BytesIO()
+    pq.write_table(
+        table, sink, compression="snappy", use_dictionary=False, data_page_size=512,
+        write_batch_size=50, data_page_version=version,
+    )  # fmt: skip
+    data = sink.getvalue()
+    trace = pqlab.Trace()
+    with pqlab.open(data) as file:
+        pages = file.pages()
+        assert len(pages) > 100
+        assert (
+            file.select()
+            .read(workers=1, trace=trace)
+            .to_arrow()
+            .equals(pl.read_parquet(io.BytesIO(data)).to_arrow())
+        )
+    decompressed = trace.to_frame().filter(pl.col("stage") == "decompress")
+    assert decompressed.select("column", "page").is_duplicated().sum() == 0
+    expected = pages.filter("is_compressed").select("column", "page")
+    assert (
+        decompressed.select("column", "page")
+        .sort("column", "page")
+        .equals(expected.sort("column", "page"), null_equal=True)
+    )
+    # A block that is wrong is the page's that holds it, whichever of two it is.
+    times_pages = pages.filter(pl.col("column") == "times").sort("page")
+    for page, offset, header_bytes in times_pages.select("page", "offset", "header_bytes").rows()[
+        :6
+    ]:
+        wrong = bytearray(data)
+        wrong[offset + header_bytes] ^= 0x01  # the length that begins the block
+        with pytest.raises(CorruptError, match="SNAPPY") as caught:
+            pqlab.read(bytes(wrong), workers=1)
+        assert (caught.value.column, caught.value.page) == ("times", page)

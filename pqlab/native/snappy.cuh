@@ -9,11 +9,9 @@ namespace pq {
 template <class Group>
 PQ_HD void take_snappy_elements(const Group&, const u8*, u64, u64&, u8*, u64, u64&) {}
 
-// Into exactly dst[0, dst_size). The place of an error is a byte position in the block.
-template <class Group>
-PQ_HD StatusWord snappy_decompress(const Group& group, const u8* src, u64 src_size, u8* dst,
-                                   u64 dst_size) {
-  u64 at = 0;
+// The length that begins a block must be `dst_size`. `at`: behind it.
+PQ_HD StatusWord snappy_length(const u8* src, u64 src_size, u64 dst_size, u64& at) {
+  at = 0;
   u64 length = 0;
   for (u32 shift = 0;; shift += 7) {
     if (at == src_size || shift > 28) return status_word(Status::BLOCK, at);
@@ -22,8 +20,13 @@ PQ_HD StatusWord snappy_decompress(const Group& group, const u8* src, u64 src_si
     if (byte < 0x80) break;
   }
   if (length > dst_size) return status_word(Status::BLOCK_TOO_LONG, 0);
-  if (length < dst_size) return status_word(Status::BLOCK_TOO_SHORT, 0);
-  u64 done = 0;
+  return length < dst_size ? status_word(Status::BLOCK_TOO_SHORT, 0) : STATUS_OK;
+}
+
+// The elements from `at` on, behind the `done` bytes of those before them.
+template <class Group>
+PQ_HD StatusWord snappy_elements(const Group& group, const u8* src, u64 src_size, u64 at, u8* dst,
+                                 u64 dst_size, u64 done) {
   for (;;) {
     take_snappy_elements(group, src, src_size, at, dst, dst_size, done);
     if (at == src_size) break;
@@ -63,6 +66,16 @@ PQ_HD StatusWord snappy_decompress(const Group& group, const u8* src, u64 src_si
     done += count;
   }
   return done == dst_size ? STATUS_OK : status_word(Status::BLOCK_TOO_SHORT, at);
+}
+
+// Into exactly dst[0, dst_size). The place of an error is a byte position in the block.
+template <class Group>
+PQ_HD StatusWord snappy_decompress(const Group& group, const u8* src, u64 src_size, u8* dst,
+                                   u64 dst_size) {
+  u64 at;
+  const StatusWord word = snappy_length(src, src_size, dst_size, at);
+  if (word != STATUS_OK) return word;
+  return snappy_elements(group, src, src_size, at, dst, dst_size, 0);
 }
 
 }  // namespace pq

@@ -76,9 +76,18 @@ struct RunLoops {
   StatusWord (*decode_hybrid)(const u8* bytes, u64 size, u32 width, u64 count, u32* out);
 };
 
+struct CompressedBlock {
+  const u8* src;
+  u64 src_size;
+  u8* dst;
+  u64 dst_size;
+};
+
 // simd/blocks.cpp: into exactly `dst_size` bytes.
 struct BlockLoops {
   StatusWord (*snappy)(const u8* src, u64 src_size, u8* dst, u64 dst_size);
+  // Two blocks, in less time than one after the other.
+  void (*snappy_two)(const CompressedBlock (&blocks)[2], StatusWord (&words)[2]);
   StatusWord (*lz4)(const u8* src, u64 src_size, u8* dst, u64 dst_size);
   StatusWord (*lz4_raw)(const u8* src, u64 src_size, u8* dst, u64 dst_size);
 };

@@ -1,10 +1,7 @@
 #include "page_decoder.hpp"
 
-#include <cstdio>
-
 #include "bitmap.hpp"
 #include "clock.hpp"
-#include "crc32.hpp"
 #include "loops.hpp"
 #include "status.hpp"
 
@@ -12,12 +9,6 @@ namespace pq {
 namespace {
 
 constexpr u64 KEPT_SCRATCH_BYTES = 256 << 10;
-
-std::string hex(u32 value) {
-  char text[16];
-  std::snprintf(text, sizeof text, "0x%08x", value);
-  return text;
-}
 
 }  // namespace
 
@@ -33,43 +24,6 @@ Error value_error(StatusWord word, const ValueType& type) {
 
 void check(StatusWord word, const ValueType& type) {
   if (word != STATUS_OK) throw value_error(word, type);
-}
-
-StoredBody stored_body(const ReadSpec& spec, const PageTask& task) {
-  const Page& page = task.page;
-  u64 levels = 0;
-  if (page.type == PageType::DATA_PAGE_V2) {
-    levels = static_cast<u64>(page.repetition_levels_byte_length) +
-             static_cast<u64>(page.definition_levels_byte_length);
-  }
-  StoredBody body{task.body,
-                  levels,
-                  task.body + levels,
-                  task.body_bytes() - levels,
-                  static_cast<u64>(page.uncompressed_page_size) - levels,
-                  false};
-  const bool says_compressed =
-      (page.flags & PAGE_IS_COMPRESSED) != 0 || spec.is_compressed_is_wrong;
-  const bool codec = spec.chunks[task.chunk].codec != static_cast<i32>(Codec::UNCOMPRESSED);
-  body.compressed = codec && says_compressed && body.stored_size != 0;
-  return body;
-}
-
-void StoredBody::check() const {
-  if (compressed || stored_size == values_size) return;
-  throw Error(ErrorKind::Corrupt,
-              "an uncompressed page of " + std::to_string(stored_size) +
-                  " bytes, of which the header says " + std::to_string(values_size),
-              "PageHeader.uncompressed_page_size");
-}
-
-void check_checksum(const ReadSpec& spec, const PageTask& task) {
-  if (!spec.verify_checksums || (task.page.flags & PAGE_HAS_CRC) == 0) return;
-  const u32 found = crc32(task.body, task.body_bytes());
-  if (found == task.page.crc) return;
-  throw Error(ErrorKind::Corrupt,
-              "the page's CRC-32 is " + hex(found) + ", its header says " + hex(task.page.crc),
-              "PageHeader.crc");
 }
 
 void drop_if_unused(ViewBuffer* kept, const u8* views, u64 count) {
@@ -112,10 +66,15 @@ i64 PageDecoder::now() const { return read_->spec.trace ? now_ns() : 0; }
 
 void PageDecoder::record(const PageTask& task, Stage stage, i64 start_ns, u64 bytes_in,
                          u64 bytes_out) {
+  record(task, stage, start_ns, now(), bytes_in, bytes_out);
+}
+
+void PageDecoder::record(const PageTask& task, Stage stage, i64 start_ns, i64 stop_ns, u64 bytes_in,
+                         u64 bytes_out) {
   if (!read_->spec.trace) return;
   Event event;
   event.start_ns = start_ns;
-  event.duration_ns = now() - start_ns;
+  event.duration_ns = stop_ns - start_ns;
   event.offset = task.page.offset;
   event.bytes_in = static_cast<i64>(bytes_in);
   event.bytes_out = static_cast<i64>(bytes_out);
@@ -173,48 +132,6 @@ void PageDecoder::decode(Read& read, const PageTask& task, i32 worker) {
   for (Buffer* scratch : {&page_, &validity_, &dense_, &bytes_, &texts_, &lengths_, &values_}) {
     if (scratch->size() > KEPT_SCRATCH_BYTES) *scratch = Buffer();
   }
-}
-
-// Decompresses into `page` what is compressed; what is not stays where it is. Where `direct` is
-// given, that many bytes of values are decompressed to there.
-PageDecoder::Body PageDecoder::open(const PageTask& task, Buffer& page, u8* direct) {
-  check_checksum(read_->spec, task);
-  const Page& header = task.page;
-  const StoredBody from = stored_body(read_->spec, task);
-  Body body;
-  if (header.type == PageType::DATA_PAGE_V2) {
-    body.repetition.bytes = from.levels;
-    body.repetition.size = static_cast<u64>(header.repetition_levels_byte_length);
-    body.definition.bytes = from.levels + body.repetition.size;
-    body.definition.size = static_cast<u64>(header.definition_levels_byte_length);
-  }
-  body.values_size = from.values_size;
-  from.check();
-  if (!from.compressed) {
-    body.values = from.stored;
-    return body;
-  }
-  const i64 start = now();
-  u8* to = direct;
-  if (direct == nullptr) {
-    page.reserve(body.values_size);
-    to = page.data();
-  }
-  const i32 codec = read_->spec.chunks[task.chunk].codec;
-  decompressor_.decompress(codec, from.stored, from.stored_size, to, body.values_size);
-  record(task, Stage::DECOMPRESS, start, from.stored_size, body.values_size);
-  body.values = to;
-  return body;
-}
-
-// What views into the page say of their place. A page that was not decompressed stays in its run.
-ViewPlace PageDecoder::place_of(const PageTask& task, ViewBuffer* kept, const Body& body) const {
-  if (kept == nullptr) return {0, 0};
-  if (kept->owned) return {task.view_buffer, static_cast<u32>(body.values - kept->owned.data())};
-  kept->data = body.values;
-  kept->size = body.values_size;
-  kept->owner = read_->spec.fetch.pieces[task.run->piece].owner;
-  return {task.view_buffer, 0};
 }
 
 void PageDecoder::decode_dictionary_page(const PageTask& task) {
@@ -418,17 +335,12 @@ void PageDecoder::decode_page(const PageTask& task) {
 }
 
 void PageDecoder::decode_data_page(const PageTask& task) {
-  const Encoding encoding = static_cast<Encoding>(task.page.encoding);
   if (task.has_indices() && !wait_for_dictionary(task)) return;
-  const ColumnSpec& spec = column(task);
-  const ValueType type = spec.type;
+  const ValueType type = column(task).type;
   const u64 count = static_cast<u64>(task.page.num_values);
   u8* whole = whole_target(task);
-  const bool direct = whole != nullptr && type.copies() && encoding == Encoding::PLAIN &&
-                      spec.max_definition_level == 0 &&
-                      count * type.width == static_cast<u64>(task.page.uncompressed_page_size);
   ViewBuffer* kept = task.views_point_into_body() ? view_buffer(task) : nullptr;
-  Body body = open(task, kept != nullptr ? kept->owned : page_, direct ? whole : nullptr);
+  Body body = open(task, kept != nullptr ? kept->owned : page_, direct_target(task));
   const u64 valid = read_levels(task, body);
   const i64 start = now();
   const bool bits = type.kind == Kind::BITS;

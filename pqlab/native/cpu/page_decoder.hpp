@@ -59,6 +59,11 @@ class PageDecoder {
   // Decode a task's page into the read's columns. Throws Error with the page's place.
   void decode(Read& read, const PageTask& task, i32 worker);
 
+  // Decompress two pages that go together, in less time than one after the other, before they are
+  // decoded. What fails is left to `decode`.
+  void decompress_two(Read& read, const PageTask& first, const PageTask& second, i32 worker);
+  static bool go_together(const Read& read, const PageTask& first, const PageTask& second);
+
   // The calling thread's own.
   static PageDecoder& of_this_thread();
 
@@ -82,6 +87,7 @@ class PageDecoder {
   void decode_data_page(const PageTask& task);
   void decode_nested_page(const PageTask& task);
   Body open(const PageTask& task, Buffer& page, u8* direct);
+  u8* direct_target(const PageTask& task) const;
   LevelBytes take_levels(const PageTask& task, Body& body, bool repetition) const;
   u64 read_levels(const PageTask& task, Body& body);
   u64 read_nested_levels(const PageTask& task, Body& body, NestedPage& page);
@@ -107,6 +113,8 @@ class PageDecoder {
   ViewBuffer* view_buffer(const PageTask& task) const;
   ViewPlace place_of(const PageTask& task, ViewBuffer* kept, const Body& body) const;
   void record(const PageTask& task, Stage stage, i64 start_ns, u64 bytes_in, u64 bytes_out);
+  void record(const PageTask& task, Stage stage, i64 start_ns, i64 stop_ns, u64 bytes_in,
+              u64 bytes_out);
   template <class Work>
   void counted(Work&& work);
   i64 now() const;
@@ -116,13 +124,21 @@ class PageDecoder {
   i64 faults_ = 0;       // of this thread, up to the end of its last recorded task
   u64 faults_read_ = 0;  // the read of that task
   Decompressor decompressor_;
-  Buffer page_;      // decompressed
-  Buffer validity_;  // of the page, bit 0 its first row
-  Buffer dense_;     // its values without the nulls
-  Buffer bytes_;     // booleans from a dictionary; values made PLAIN
-  Buffer texts_;     // that are looked up
-  Buffer lengths_;   // of byte arrays
-  Buffer values_;    // with them, where they do not go to the output as they are
+  // Pages that decompress_two has left.
+  struct Opened {
+    u64 read_id = 0;
+    const PageTask* task = nullptr;
+    const u8* values = nullptr;
+  };
+  Opened opened_[2];
+  Buffer page_;         // decompressed
+  Buffer second_page_;  // the other of two
+  Buffer validity_;     // of the page, bit 0 its first row
+  Buffer dense_;        // its values without the nulls
+  Buffer bytes_;        // booleans from a dictionary; values made PLAIN
+  Buffer texts_;        // that are looked up
+  Buffer lengths_;      // of byte arrays
+  Buffer values_;       // with them, where they do not go to the output as they are
 };
 
 }  // namespace pq

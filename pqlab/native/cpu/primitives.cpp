@@ -209,6 +209,22 @@ nb::bytes snappy(const Bytes& block_, u64 size, const std::string& form) {
   return to_bytes(out);
 }
 
+// The same of two blocks at once; None for one that is wrong.
+nb::tuple snappy_two(const Bytes& first_, u64 first_size, const Bytes& second_, u64 second_size,
+                     const std::string& form) {
+  const Guarded first(first_), second(second_);
+  Guarded outs[2] = {Guarded(first_size + 64), Guarded(second_size + 64)};
+  for (const Guarded& out : outs) std::memset(out.data(), 0xa5, out.size());
+  StatusWord words[2];
+  of(form).snappy_two({{first.data(), first.size(), outs[0].data(), first_size},
+                       {second.data(), second.size(), outs[1].data(), second_size}},
+                      words);
+  const auto result = [&](u32 i) -> nb::object {
+    return words[i] == STATUS_OK ? nb::object(to_bytes(outs[i])) : nb::none();
+  };
+  return nb::make_tuple(result(0), result(1));
+}
+
 // Bits of several bitmaps, one after the other, in one.
 nb::bytes merged(const nb::list& parts, u64 total) {
   Guarded out((total + 7) / 8);
@@ -243,6 +259,7 @@ void bind_primitives(nb::module_& m) {
   p.def("gathered_slots", &gathered_slots,
         "Bits of the entries that begin a slot, how many slots there are, and how many are set.");
   p.def("list_offsets", &list_offsets, "i64: `first`, and the elements before each list.");
+  p.def("snappy_two", &snappy_two, "As snappy, of two blocks; None for one that is wrong.");
   p.def("snappy", &snappy, "A Snappy block of so many bytes, and 64 bytes of 0xa5.");
   p.def("merged", &merged);
   p.def("utf8_valid_up_to", [](const Bytes& bytes, const std::string& form) {

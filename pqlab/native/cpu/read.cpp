@@ -287,14 +287,45 @@ bool ReadWork::decode(Phase& phase) {
   const auto is_nested = [](const ColumnSpec& column) { return column.nesting.nested; };
   any_nested_ = std::any_of(spec_.columns().begin(), spec_.columns().end(), is_nested);
   if (any_nested_) read_.nested_rows = std::make_unique<NestedRows>(read_);
-  const auto decode_page = [this](u64 task, i32 worker) {
-    PageDecoder::of_this_thread().decode(read_, read_.tasks[task], worker);
-    ++progress_.pages_done;
-    progress_.bytes_done += static_cast<u64>(read_.tasks[task].page.total_bytes);
+  find_units();
+  const auto decode_unit = [this](u64 unit, i32 worker) {
+    const u64 first = units_[unit], stop = units_[unit + 1];
+    PageDecoder& decoder = PageDecoder::of_this_thread();
+    if (stop - first == 2) {
+      decoder.decompress_two(read_, read_.tasks[first], read_.tasks[first + 1], worker);
+    }
+    std::exception_ptr
+        failed;  // the page behind it is decoded all the same: others may wait for it
+    for (u64 task = first; task < stop; ++task) {
+      try {
+        decoder.decode(read_, read_.tasks[task], worker);
+      } catch (...) {
+        if (failed == nullptr) failed = std::current_exception();
+        continue;
+      }
+      ++progress_.pages_done;
+      progress_.bytes_done += static_cast<u64>(read_.tasks[task].page.total_bytes);
+    }
+    if (failed != nullptr) std::rethrow_exception(failed);
   };
   if (spec_.trace) read_.queued_at_ns = now_ns();
-  phase = {read_.tasks.size(), decode_page, small_};
+  phase = {units_.size() - 1, decode_unit, small_};
   return true;
+}
+
+// A unit is a page, or two that are better decompressed at once; where there are many.
+void ReadWork::find_units() {
+  constexpr u64 MANY = 16;  // pages for each worker: none of them is idle for long at the end
+  const std::vector<PageTask>& tasks = read_.tasks;
+  const bool many = tasks.size() >= MANY * spec_.workers;
+  units_.clear();
+  for (u64 task = 0; task < tasks.size(); ++task) {
+    units_.push_back(task);
+    const bool two = many && task + 1 < tasks.size() &&
+                     PageDecoder::go_together(read_, tasks[task], tasks[task + 1]);
+    task += two ? 1 : 0;
+  }
+  units_.push_back(tasks.size());
 }
 
 bool ReadWork::sort_words(Phase& phase) {

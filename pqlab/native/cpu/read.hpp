@@ -282,6 +282,7 @@ class ReadWork {
 
   bool fetch(Phase& phase);
   bool decode(Phase& phase);
+  void find_units();
   bool sort_words(Phase& phase);
   bool finish(Phase& phase);
 
@@ -291,6 +292,7 @@ class ReadWork {
   u64 step_ = 0;
   bool small_ = false;
   bool any_nested_ = false;
+  std::vector<u64> units_;  // of the decoding: where each begins among the tasks; and their end
   std::vector<ColumnOutput*> coded_;
 };
 
