@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,7 @@ class CupyDevice:
             code=kernel_source(),
             options=("--std=c++17", *(f"-I{folder}" for folder in _FOLDERS)),
         )
-        self._under_way: list[Any] = []  # host memory of copies that are queued
+        self._threads = threading.local()  # each keeps the host memory of copies that it queued
 
     def kernel(self, name: str) -> Kernel:
         """A kernel of kernels.cu."""
@@ -83,13 +84,13 @@ class CupyDevice:
         """Queue a copy; the host memory is kept until `synchronize`."""
         with self._card:
             array.set(host)
-        self._under_way.append(host)
+        self._under_way().append(host)
 
     def download(self, array: Any, host: npt.NDArray[Any]) -> None:
         """Queue a copy; there after `synchronize`."""
         with self._card:
             array.get(out=host, blocking=False)
-        self._under_way.append(host)
+        self._under_way().append(host)
 
     def copy(self, array: Any, to: Any) -> None:
         """Queue a copy within the device."""
@@ -104,7 +105,7 @@ class CupyDevice:
         """Until all that was asked for is done."""
         with self._card:
             self._cupy.cuda.get_current_stream().synchronize()
-        self._under_way.clear()
+        self._under_way().clear()
 
     def free_bytes(self) -> int:
         """What the card has left, with what CuPy's pool keeps unused."""
@@ -112,6 +113,10 @@ class CupyDevice:
             free: int = self._card.mem_info[0]
             unused: int = self._cupy.get_default_memory_pool().free_bytes()
         return free + unused
+
+    def _under_way(self) -> list[Any]:
+        found: list[Any] = self._threads.__dict__.setdefault("under_way", [])
+        return found
 
     def _allocated(self, make: Any, size: int, dtype: npt.DTypeLike) -> Any:
         try:

@@ -134,7 +134,9 @@ class DeviceColumn:
 class DeviceFrame(Mapping[str, DeviceColumn]):
     """Columns by their names, in order; `num_rows` of each.
 
-    It is an Arrow device array: cuDF, pylibcudf and nanoarrow take it without a copy.
+    It is an Arrow device array: cuDF, pylibcudf and nanoarrow take it without a copy. All of it is
+    there when it is handed out. Keep it until what you queue on it is done, where that is on a
+    stream that does not wait for the default one: its memory may be taken again once it is dropped.
     """
 
     def __init__(self, columns: tuple[DeviceColumn, ...], num_rows: int, device: Device) -> None:
