@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import io
 import itertools
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -21,79 +19,12 @@ from dremel import (
 )
 from edited_footers import written
 from nested_values import combined, difference
+from random_tables import nested_table
 
 import pqlab
 
 SEED = 20_240_604
 ROWS = 400
-WORDS = ("", "a", "twelve bytes", "longer than twelve bytes", "ünïcödé €uro 𝄞")
-
-
-# ------------------------------------------------------------------------- pyarrow writes
-
-LEAVES: list[pa.DataType] = [
-    pa.int64(), pa.int8(), pa.float64(), pa.bool_(), pa.string(), pa.binary(5), pa.decimal128(9, 2),
-    pa.date32(), pa.time64("us"), pa.timestamp("us", "UTC"), pa.null(),
-]  # fmt: skip
-
-
-def random_type(rng: np.random.Generator, depth: int) -> pa.DataType:
-    pick = int(rng.integers(0, 6 if depth else 1))
-    if pick in (0, 1):
-        return LEAVES[int(rng.integers(len(LEAVES)))]
-    if pick == 2:
-        return pa.map_(pa.string(), random_type(rng, depth - 1))
-    if pick == 3:
-        fields = [random_field(rng, f"f{at}", depth - 1) for at in range(rng.integers(1, 4))]
-        return pa.struct(fields)
-    return pa.list_(random_field(rng, "element", depth - 1))
-
-
-def random_field(rng: np.random.Generator, name: str, depth: int) -> pa.Field:
-    data_type = random_type(rng, depth)
-    nullable = pa.types.is_null(data_type) or rng.random() < 0.7
-    return pa.field(name, data_type, bool(nullable))
-
-
-def random_value(rng: np.random.Generator, field: pa.Field) -> Any:
-    kind = field.type
-    if pa.types.is_null(kind) or (field.nullable and rng.random() < 0.2):
-        return None
-    if pa.types.is_struct(kind):
-        return {child.name: random_value(rng, child) for child in kind}
-    if pa.types.is_map(kind):
-        names = rng.permutation(5)[: rng.integers(0, 5)]
-        return [(WORDS[at], random_value(rng, kind.item_field)) for at in names]
-    if pa.types.is_list(kind):
-        size = int(rng.integers(0, 5)) if rng.random() < 0.95 else 60
-        return [random_value(rng, kind.value_field) for _ in range(size)]
-    number = int(rng.integers(0, 100))
-    if pa.types.is_string(kind):
-        return WORDS[number % len(WORDS)]
-    if pa.types.is_fixed_size_binary(kind):
-        return number.to_bytes(5, "little")
-    if pa.types.is_boolean(kind):
-        return number < 50
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
-        return number
-    return {
-        pa.decimal128(9, 2): Decimal(number) / 4,
-        pa.date32(): dt.date(2001, 1, 1) + dt.timedelta(number),
-        pa.time64("us"): dt.time(number % 24, 1, 2, number),
-        pa.timestamp("us", "UTC"): dt.datetime(2001, 1, 1, number % 24, tzinfo=dt.UTC),
-    }[kind]
-
-
-def random_table(seed: int, columns: int = 6, rows: int = ROWS) -> pa.Table:
-    rng = np.random.default_rng(seed)
-    fields: list[pa.Field] = []
-    while len(fields) < columns:
-        field = random_field(rng, f"c{len(fields)}", 4)
-        if pa.types.is_nested(field.type):
-            fields.append(field)
-    fields.insert(1, pa.field("flat", pa.int64()))
-    arrays = [pa.array([random_value(rng, f) for _ in range(rows)], f.type) for f in fields]
-    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
 
 
 def assert_same(got: pa.Table, expected: pa.Table) -> None:
@@ -111,7 +42,7 @@ OPTIONS = list(
 
 @pytest.mark.parametrize("seed", range(SEED, SEED + 12))
 def test_random_schemas(seed: int) -> None:
-    table = random_table(seed)
+    table = nested_table(seed, 6, ROWS)
     picked = 0
     codecs = itertools.cycle(("none", "snappy", "zstd", "gzip", "lz4", "brotli"))
     for number, (version, page_size, dictionary, index) in enumerate(OPTIONS):
@@ -179,7 +110,7 @@ def test_rows_span_v1_pages() -> None:
 
 
 def test_frames_equal_those_of_polars() -> None:
-    table = random_table(SEED + 50)
+    table = nested_table(SEED + 50, 6, ROWS)
     maps = [f.name for f in table.schema if "map" in str(f.type)]
     table = table.drop_columns(maps)
     data = written(table, data_page_size=500, store_schema=False)
@@ -252,7 +183,7 @@ def test_duplicate_keys_of_a_map_stay() -> None:
 
 
 def test_the_estimate_holds_for_lists() -> None:
-    table = random_table(SEED + 99, rows=3_000)
+    table = nested_table(SEED + 99, 6, 3_000)
     with pqlab.open(written(table, data_page_size=10_000)) as file:
         plan = file.select().plan()
         taken = file.select().to_arrow().nbytes

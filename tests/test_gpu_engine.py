@@ -20,6 +20,7 @@ from edited_footers import written
 from emulated import assert_same, assert_same_plan, device
 from handmade import Column, Page, file_of
 from nested_values import combined, difference
+from random_tables import nested_table
 
 from pqlab.cpu import engine as cpu
 from pqlab.errors import PqlabError
@@ -114,7 +115,7 @@ def test_prefixes_reach_back_over_any_distance(count: int) -> None:
 @CHECKED
 @pytest.mark.parametrize("seed", range(nested.SEED, nested.SEED + 5))
 def test_nested(seed: int, checked: bool) -> None:
-    table = nested.random_table(seed)
+    table = nested_table(seed, 6, nested.ROWS)
     if checked:
         table = table.slice(0, 120)
     for number, (version, page_size, dictionary, index) in enumerate(nested.OPTIONS):

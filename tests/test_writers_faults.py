@@ -5,8 +5,13 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from delta_pages import delta_byte_array
 from dremel import LIST, UTF8, Node, columns_file, cut_to_pages, nested_file, page_of, shred
@@ -148,3 +153,19 @@ def test_levels_decide_whatever_num_nulls_says_of_lists(wrong: int) -> None:
     page.v2["num_nulls"] = wrong
     with pqlab.open(nested_file(TEXTS, [[page]], len(RECORDS))) as file:
         assert file.read()["x"].to_list() == EXPECTED
+
+
+def test_deltas_of_unsigned_integers_that_duckdb_packs_too_wide(tmp_path: Path) -> None:
+    """Encodings.md: "INT32 data must not use more than 32 bits"; duckdb uses up to 34."""
+    path = tmp_path / "u32.parquet"
+    numbers = np.random.default_rng(3).integers(0, 1 << 32, 5_000, np.uint32)
+    table = pa.table({"u": pa.array(numbers, mask=numbers % 7 == 0)})
+    connection = duckdb.connect()
+    connection.register("given", table)
+    connection.sql(f"COPY given TO '{path}' (FORMAT parquet, PARQUET_VERSION V2)")
+    assert pqlab.open(path).pages(headers=True)["encoding"].to_list() == ["DELTA_BINARY_PACKED"]
+    with pytest.raises(OSError, match="Unexpected end of stream"):  # pyarrow
+        pq.read_table(path)
+    for engine in ("cpu", "emulated"):
+        read = pqlab.open(path).select().to_arrow(engine=engine)
+        assert read["u"].to_pylist() == table["u"].to_pylist()

@@ -22,6 +22,7 @@ import pqlab
 FLAT = 1.03
 LARGEST_BYTES = 1 << 20  # of a file
 HELD = 8  # frames that live at a time
+KEPT_BYTES = 256 << 20  # of what is freed, for what comes
 
 
 def resident_bytes() -> int:

@@ -18,13 +18,11 @@ struct MiniBlock {
 struct DeltaReader {
   const u8* bytes;
   u64 size;
-  u32 max_width;  // bits of a value of the type
   u64 position = 0;
   u64 total = 0;  // values, as the header says
   u64 first = 0;
 
-  PQ_HD DeltaReader(const u8* bytes_, u64 size_, u32 max_width_)
-      : bytes(bytes_), size(size_), max_width(max_width_) {}
+  PQ_HD DeltaReader(const u8* bytes_, u64 size_) : bytes(bytes_), size(size_) {}
 
   // Reads the header.
   PQ_HD Status open() {
@@ -50,7 +48,8 @@ struct DeltaReader {
     }
     block.base = base_;
     block.width = widths_[next_++];
-    if (block.width > max_width) return Status::DELTA_WIDTH;
+    // Also of INT32, which duckdb packs by differences of 64 bits where it is unsigned.
+    if (block.width > 64) return Status::DELTA_WIDTH;
     block.count = mini_block_values_ < wanted ? mini_block_values_ : wanted;
     const u64 left = size - position;
     const u64 most = block.width == 0 ? mini_block_values_ : left * 8 / block.width;
@@ -104,7 +103,7 @@ PQ_HD StatusWord decode_deltas(const Group& group, const u8* bytes, u64 size, u6
                                u64& used) {
   used = 0;
   if (count == 0) return STATUS_OK;
-  DeltaReader reader(bytes, size, sizeof(T) * 8);
+  DeltaReader reader(bytes, size);
   Status status = reader.open();
   if (status != Status::OK) return status_word(status, 0);
   if (reader.total < count) return status_word(Status::TRUNCATED, reader.total);

@@ -20,7 +20,7 @@ enum class Status : u8 {
   BLOCK_TOO_LONG = 11,   // decompressing gives more bytes than the page header says
   BLOCK_TOO_SHORT = 12,  // ... fewer
   DELTA_HEADER = 14,     // block sizes or numbers that the format does not allow
-  DELTA_WIDTH = 15,      // a mini-block wider than the type
+  DELTA_WIDTH = 15,      // a mini-block wider than 64 bits
   PREFIX = 16,           // a prefix longer than the value before
   FIXED_LENGTH = 17,     // a value of another length than the column's
   ALP_HEADER = 18,       // a mode, a size or an offset that the format does not allow

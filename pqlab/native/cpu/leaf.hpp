@@ -108,6 +108,16 @@ inline T sum_run(const CpuThread&, const u8* bytes, u64 size, u32 width, u64 cou
     last = sums[n - 1];
   };
   if constexpr (sizeof(T) == sizeof(u32)) {
+    if (width > 32) {  // rare: what is above the type's bits wraps around
+      tile::for_each<step::WIDE_TILE, u64>(step::UnpackWide(width), bytes, size, width, count,
+                                           [&](u64 at, const u64* values, u32 n) {
+                                             for (u32 i = 0; i < n; ++i) {
+                                               last += base + static_cast<T>(values[i]);
+                                               out[at + i] = last;
+                                             }
+                                           });
+      return last;
+    }
     tile::for_each<step::TILE, u32>(step::Unpack(width), bytes, size, width, count, sum);
   } else {
     tile::for_each_value(bytes, size, width, count, sum);

@@ -23,7 +23,7 @@ inline const char* describe(Status status) {
     case Status::BLOCK_TOO_SHORT: return "decompresses to fewer bytes than the page header says";
     case Status::DELTA_HEADER:
       return "a delta header has a number or a block size that the format does not allow";
-    case Status::DELTA_WIDTH: return "a mini-block of deltas is wider than its type";
+    case Status::DELTA_WIDTH: return "a mini-block of deltas is wider than 64 bits";
     case Status::PREFIX: return "a prefix is longer than the value before it";
     case Status::FIXED_LENGTH: return "a value does not have the length that the schema says";
     case Status::ALP_HEADER:
