@@ -23,6 +23,7 @@ FLAT = 1.03
 LARGEST_BYTES = 1 << 20  # of a file
 HELD = 8  # frames that live at a time
 KEPT_BYTES = 256 << 20  # of what is freed, for what comes
+LIMITS = pqlab.Limits(read_bytes=1 << 28)  # a few small files unfold to gigabytes
 
 
 def resident_bytes() -> int:
@@ -87,7 +88,9 @@ WAYS: tuple[Callable[[pqlab.FileSelection], object], ...] = (
 def step(rng: random.Random, paths: list[Path], held: deque[object]) -> str:
     """Look at a random part of a random file in a random way; returns how it ended."""
     try:
-        with pqlab.open(rng.choice(paths), cache=rng.choice(["memory", None])) as file:
+        with pqlab.open(
+            rng.choice(paths), cache=rng.choice(["memory", None]), limits=LIMITS
+        ) as file:
             held.append(rng.choice(WAYS)(random_part(rng, file)))
     except pqlab.PqlabError as error:
         return type(error).__name__
@@ -105,9 +108,9 @@ def main(minutes: float, seed: int) -> int:
     """Run, print, judge; returns the exit status."""
     rng = random.Random(seed)
     corpus = Path(os.environ["PQLAB_CORPUS"])
-    paths = [
-        path for path in sorted(corpus.rglob("*.parq*")) if path.stat().st_size < LARGEST_BYTES
-    ]
+    files = (path for path in sorted(corpus.rglob("*.parq*")) if path.is_file())
+    paths = [path for path in files if path.stat().st_size < LARGEST_BYTES]
+    pqlab.memory(limit_bytes=KEPT_BYTES)
     held: deque[object] = deque(maxlen=HELD)
     outcomes: Counter[str] = Counter()
     curve: list[float] = []
