@@ -187,7 +187,7 @@ class ChunkWalk {
     check_size(page);
     const u8* body = run.data + (page.offset - run.offset) + page.header_bytes;
     const bool keeps = column.type.keeps_bytes() && !(page.type != PageType::DICTIONARY_PAGE &&
-                                                is_dictionary_encoding(page.encoding));
+                                                      is_dictionary_encoding(page.encoding));
     auto& buffers = read_.columns[chunk_.column].num_view_buffers;
     tasks_.push_back({ordinal_, page, &run, body, keeps ? buffers++ : 0, 0, 0});
   }
