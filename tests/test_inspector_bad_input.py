@@ -151,3 +151,64 @@ def _bounds(data: bytes) -> tuple[str, ...]:
     names = [column["name"] for column in screen.last("view")["body"]["table"]["columns"]]
     row = dict(zip(names, screen.rows("column")[0], strict=True))
     return tuple(row[name] for name in ("min_text", "max_text", "null_count", "bounds_state"))
+
+
+def test_encodings_are_unknown_until_headers_are_read() -> None:
+    """Without `encoding_stats`; a dictionary that fell back is seen page by page (case 14)."""
+
+    def forget(metadata: Any) -> None:
+        metadata.row_groups[0].columns[0].meta_data.encoding_stats = None
+
+    values = [f"{number:020}" for number in range(3_000)]
+    options = {
+        "dictionary_pagesize_limit": 15_000,
+        "data_page_size": 4_000,
+        "write_batch_size": 100,
+    }
+    data = written(pa.table({"a": values}), **options)
+    shown = {}
+    for name, bytes_ in (("stated", data), ("unknown", rewritten(data, forget))):
+        screen = Screen(pqlab.open(bytes_))
+        screen.say(do="go", screen="grid")
+        screen.say(do="look", lens="encoding")
+        cell = screen.rows("grid")[0]["cells"][0]
+        screen.say(do="go", screen="column", leaf=0)
+        heads = [head["name"] for head in screen.last("view")["body"]["table"]["columns"]]
+        row = dict(zip(heads, screen.rows("column")[0], strict=True))
+        shown[name] = cell[2], row["data_page_encodings"], row["fell_back"]
+    assert shown["unknown"] == ("unknown", "unknown", "unknown")
+    assert shown["stated"] == ("PLAIN, RLE_DICTIONARY", "PLAIN, RLE_DICTIONARY", "⚠ fell back")
+    screen.say(do="go", screen="chunk", row_group=0, leaf=0)
+    screen.say(load="headers")
+    heads = [head["name"] for head in screen.last("view")["body"]["pages"]["columns"]]
+    encodings = [row[heads.index("encoding")] for row in screen.rows("pages")]
+    assert encodings[0] == "PLAIN"  # the dictionary page
+    fall = encodings.index("PLAIN", 1)
+    assert set(encodings[1:fall]) == {"RLE_DICTIONARY"}
+    assert set(encodings[fall:]) == {"PLAIN"}
+
+
+def test_a_name_beside_one_in_a_group_and_twins_are_all_shown() -> None:
+    """Case 12: `name` and `address.name`; two roots of one name."""
+    address = pa.array([{"name": "x"}])
+    table = pa.Table.from_arrays(
+        [pa.array([1]), address, pa.array([2]), pa.array([3])], ["name", "address", "two", "two"]
+    )
+    screen = of_table(table)
+    names = [row["name"] for row in screen.last("view")["body"]["schema"]]
+    assert names == ["name", "address", "name", "two", "two"]
+    screen.say(do="go", screen="grid")
+    assert [row["name"] for row in screen.rows("grid")] == ["name", "address", "name", "two", "two"]
+    screen.say(do="pick_cells", rows=[2, 4], row_groups=None)
+    selection = screen.session.selection
+    assert selection.narrowed.leaves == (1, 2)
+    assert eval(
+        selection.code.replace("<source>", "f"), {"pqlab": _Opener(selection.file), "f": 0}
+    ).narrowed.leaves == (1, 2)
+
+
+class _Opener:
+    """Stands for pqlab in code that opens what has no text."""
+
+    def __init__(self, file: pqlab.ParquetFile) -> None:
+        self.open = lambda _: file

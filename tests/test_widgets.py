@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,47 @@ def test_traits_go_both_ways(taxi: Path) -> None:
     assert widget.view["screen"] == "column"
     with pytest.raises(traitlets.TraitError):
         widget.code = "anything"
+
+
+def test_code_builds_the_same_selection_whatever_is_picked(taxi: Path) -> None:
+    file = pqlab.open(taxi)
+    widget = pqlab.inspect(file)
+    for picked in (
+        {"columns": ["trip_id", "extra"], "row_groups": [0, slice(2, 4)]},
+        {"pages": {(1, "trip_id"): 0}, "columns": "extra"},
+        {"rows": [(3, 7), (100, 2_000)]},
+        {},
+    ):
+        widget.selection = file.select(**picked)
+        again = eval(widget.code, {"pqlab": pqlab})
+        assert again.selection == widget.selection.selection
+        assert again.read().equals(widget.selection.read())
+
+
+def test_selections_of_other_files_and_predicates_are_refused(taxi: Path, tmp_path: Path) -> None:
+    widget = pqlab.inspect(taxi)
+    other = tmp_path / "other.parquet"
+    sample.write(other, rows=10_000)
+    for refused in (
+        pqlab.open(other).select(),
+        pqlab.open(taxi).select(where="extra > 1"),
+        "trip_id",
+    ):
+        with pytest.raises(traitlets.TraitError, match="one of its own file"):
+            widget.selection = refused
+    widget.selection = pqlab.open(taxi).select("extra")  # the same file, opened again
+    assert "extra" in widget.code
+
+
+def test_frame_and_trace_are_of_the_last_read(taxi: Path) -> None:
+    widget = pqlab.inspect(taxi)
+    read = threading.Event()
+    widget.observe(lambda _: read.set(), "frame")
+    widget.selection = widget.file.select(["extra"], row_groups=[1])
+    widget.read()
+    assert read.wait(60)
+    assert widget.frame.equals(widget.selection.read())
+    assert widget.trace.to_frame()["column"].drop_nulls().unique().to_list() == ["extra"]
 
 
 def test_static_overview_stands_beside_the_widget(taxi: Path) -> None:

@@ -150,6 +150,7 @@ def column_table(metadata: FileMetaData, leaf: int) -> Table:
         .then(pl.lit("all pages"))
         .when(~has)
         .then(pl.lit("not used"))
+        .otherwise(pl.lit("unknown"))
         .alias("fell_back"),
     )
     return Table(frame, _COLUMN, "row_group")

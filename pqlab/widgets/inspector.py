@@ -87,7 +87,7 @@ class Inspector(Shown):
     @traitlets.validate("selection")
     def _pickable(self, proposal: Any) -> Any:
         new = proposal["value"]
-        if not isinstance(new, FileSelection) or new.file.metadata is not self.file.metadata:
+        if not isinstance(new, FileSelection) or _place(new.file) != _place(self.file):
             raise traitlets.TraitError(
                 "an inspector's selection is one of its own file without where: "
                 "inspector.file.select(columns, row_groups=..., pages=..., rows=...)"
@@ -124,3 +124,8 @@ class Inspector(Shown):
     def static(self) -> str:
         """The overview as HTML without scripts."""
         return self.file._repr_html_()
+
+
+def _place(file: ParquetFile) -> tuple[str, int]:
+    """What two openings of a file have in common."""
+    return file.name, file.source.size
