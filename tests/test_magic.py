@@ -185,6 +185,11 @@ def test_where(shell: Any, taxi: Path) -> None:
     wanted = everything.filter((pl.col("extra") > 2) & (pl.col("trip_id") < 10_001_000))
     assert wanted.height > 0
     assert_frame_equal(frame, wanted.select("trip_id"))
+    where = "-w 'extra > 2 and trip_id < 10001000'"
+    frame = run(shell, f"%pqread -q {{folder}} -c trip_id {where}")
+    assert_frame_equal(frame, wanted.select("trip_id"))
+    job = run(shell, f"%pqread -q {{quoted}} -c trip_id {where} --bg")
+    assert_frame_equal(job.result(), wanted.select("trip_id"))
 
 
 def test_in_the_background(shell: Any, taxi: Path) -> None:
