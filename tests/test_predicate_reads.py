@@ -148,6 +148,7 @@ def test_equals_polars_and_a_brute_force(written: Written, predicates: list[Pred
         selection = written.file.select(where=str(predicate))
         assert_frame_equal(selection.read(), expected)
         CASES["late"] += bool(selection.late.others)
+        CASES["certain"] += selection.late.is_certain
 
         assert selection.pruned is not None
         judged = selection.pruned.judged
@@ -181,7 +182,7 @@ def test_cases_and_how_often_pruning_fired() -> None:
         pytest.skip("runs behind the test above")
     assert CASES["all"] >= 2_000
     assert CASES["fired"] >= 0.3 * CASES["all"]
-    for step in ("statistics", "column index", "bloom filter", "dictionary", "late"):
+    for step in ("statistics", "column index", "bloom filter", "dictionary", "late", "certain"):
         assert CASES[step] >= 4, f"{step}: {dict(CASES)}"
 
 

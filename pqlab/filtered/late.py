@@ -50,11 +50,15 @@ class LateRead:
     first: tuple[int, ...]
     others: tuple[int, ...]
     words: str
+    is_certain: bool = False  # the predicate holds for all that is read, and is not applied
 
     def read(self, options: ReadOptions, *, with_rows: bool = False) -> Found:
         """Read; `with_rows`: say which rows were found."""
         selection, rows = self.selection, self.selection.rows
         frame = selection.picked(self.first, rows).read(**options)
+        if self.is_certain:
+            every = np.arange(frame.height)
+            return Found(frame, frame.height, places(selection).rows(every) if with_rows else None)
         height = frame.height
         if not self.first:
             height = sum(map(length, rows.values()))
@@ -95,6 +99,11 @@ def late_read(selection: FilteredSelection) -> LateRead:
     looked_at = selection.where.columns
     metadata, leaves = selection.asked.file.metadata, selection.leaves
     everything = LateRead(selection, leaves, (), "")
+    asked = selection.asked.narrowed.leaves
+    if selection.pruned is not None and selection.pruned.is_certain and asked and selection.rows:
+        return LateRead(
+            selection, asked, (), "no: all rows that are left are wanted", is_certain=True
+        )
     if selection.where.predicate is None or looked_at is None:
         return everything
     names = {path[0] for path in looked_at}

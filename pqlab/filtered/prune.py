@@ -17,8 +17,8 @@ from pqlab.io.pages import ChunkKey
 from pqlab.plan.ranges import Ranges, intersect
 from pqlab.predicate import prune
 from pqlab.predicate.pieces import Pieces
-from pqlab.predicate.predicate import Predicate
-from pqlab.predicate.tree import Answer, Condition, Judged, conditions_of, tree_of
+from pqlab.predicate.predicate import IsNull, Predicate
+from pqlab.predicate.tree import Answer, Condition, Judged, Some, conditions_of, tree_of
 from pqlab.trace import Reason
 
 if TYPE_CHECKING:
@@ -34,12 +34,14 @@ class Pruned:
     """What is left of the rows that were asked for, and why.
 
     `blooms`: by condition and row group, whether a bloom filter that was asked might hold what is
-    looked for; None: there is none. `warnings`: what of the file was passed over.
+    looked for; None: there is none. `is_certain`: statistics prove that the predicate holds for all
+    rows that are left. `warnings`: what of the file was passed over.
     """
 
     judged: Judged
     rows: dict[int, Ranges]
     blooms: Mapping[Condition, Mapping[int, bool | None]]
+    is_certain: bool
     warnings: tuple[str, ...]
 
 
@@ -64,17 +66,20 @@ def prune_file(
     pruning = _Pruning(file, predicate, asked)
     pruning.leaves, pruning.constants = leaves, constants
     pruning.dictionary_share = dictionary_share
-    for step in (
-        pruning.footer,
-        pruning.column_indexes,
-        pruning.bloom_filters,
-        pruning.dictionaries,
-    ):
-        pruning.learn(step())
-        if not pruning.left:
+    pruning.learn(pruning.footer())
+    is_certain = pruning.is_certain(predicate)
+    for step in (pruning.column_indexes, pruning.bloom_filters, pruning.dictionaries):
+        if is_certain or not pruning.left:
             break
+        pruning.learn(step())
     file.page_store.note(pruning.warnings)
-    return Pruned(pruning.judged, pruning.left, pruning.blooms, tuple(pruning.warnings))
+    return Pruned(
+        pruning.judged,
+        pruning.left,
+        pruning.blooms,
+        is_certain,
+        tuple(pruning.warnings),
+    )
 
 
 def kept_rows(metadata: FileMetaData, pieces: Pieces, asked: Rows) -> dict[int, Ranges]:
@@ -117,6 +122,20 @@ class _Pruning:
         if answers:
             self.judged = self.judged.told(answers)
             self.left = kept_rows(self.metadata, self.judged.pieces, self.left)
+
+    def is_certain(self, predicate: Predicate) -> bool:
+        """Whether statistics rule out, for all rows that are left, that it does not hold."""
+        if self.constants:
+            return False
+        tree = tree_of(predicate, holds=False)
+        columns = {condition.predicate.column for condition in self.conditions}
+        unknown = Some((tree, *(Condition(IsNull(column)) for column in columns)))
+        judged = Judged(unknown, prune.row_bounds(self.metadata))
+        for condition in conditions_of(unknown):
+            answer = prune.by_statistics(self.metadata, condition)
+            if answer is not None:
+                judged = judged.told({condition: answer})
+        return not kept_rows(self.metadata, judged.pieces, self.left)
 
     def footer(self) -> dict[Condition, Answer]:
         answers = {}
