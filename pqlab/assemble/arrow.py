@@ -8,8 +8,8 @@ from typing import Any, cast
 import polars as pl
 import pyarrow as pa
 
-from pqlab.assemble.stacked import Stacked
 from pqlab.errors import UnsupportedError
+from pqlab.gpu.stacked import Stacked
 from pqlab.native._native import Decoded, DecodedColumn
 
 # A frame that is taken as a whole keeps all its memory until its last column is dropped, and taking

@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from pqlab.assemble.stacked import Stacked
 from pqlab.errors import PqlabError
 from pqlab.gpu.frame import DeviceFrame
+from pqlab.gpu.stacked import Stacked
 from pqlab.native._native import Decoded
 
 _ONE_AT_A_TIME = threading.Lock()  # a device, and the emulator's fibres, serve one read

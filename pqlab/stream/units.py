@@ -10,11 +10,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from pqlab.assemble.stacked import Stacked
 from pqlab.cpu import engine
 from pqlab.cpu.engine import FetchedBytes, LocalBytes, Reading, Team
 from pqlab.errors import PqlabError
 from pqlab.gpu.reading import DeviceReading
+from pqlab.gpu.stacked import Stacked
 from pqlab.io.fetch import fetch
 from pqlab.io.pages import learn_pages
 from pqlab.io.waiting import result_of, wait_for
