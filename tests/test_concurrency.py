@@ -53,7 +53,7 @@ def test_32_threads_share_a_file(path: Path) -> None:
                 if not got.equals(whole.select(names)[start:stop]) or file.pages().height < 40:
                     return False
             frames = list(file.iter_row_groups(columns=["text"]))
-            return sum(frame.height for frame in frames) == ROWS
+            return bool(sum(frame.height for frame in frames) == ROWS)
 
         with ThreadPoolExecutor(THREADS) as pool:
             assert all(pool.map(look, range(THREADS)))

@@ -18,6 +18,7 @@ from decoding import InMemory, Ranges, metadata_of, plan_of
 from edited_footers import written
 from emulated import device
 from nested_values import combined, difference
+from random_tables import nested_table
 
 import pqlab
 from pqlab.errors import CorruptError, EngineError, PqlabError, UnsupportedError
@@ -64,7 +65,7 @@ def test_every_type(dictionary: bool, checked: bool) -> None:
 @CHECKED
 @pytest.mark.parametrize("seed", range(nested.SEED, nested.SEED + 3))
 def test_nested(seed: int, checked: bool) -> None:
-    table = nested.random_table(seed).slice(0, 100 if checked else 400)
+    table = nested_table(seed, 6, 100 if checked else 400)
     data = written(table, data_page_size=400, write_batch_size=16, store_schema=False)
     equals(frame_of(data, checked=checked), pq.read_table(io.BytesIO(data)))
 
@@ -141,7 +142,7 @@ def test_row_groups_are_handed_out_one_by_one(to: ToDevice) -> None:
 
 @pytest.mark.parametrize("rows", [1, 33, 170, 1_000])
 def test_batches_cut_and_join_frames(rows: int) -> None:
-    table = nested.random_table(nested.SEED + 1).slice(0, 400)
+    table = nested_table(nested.SEED + 1, 6, 400)
     data = written(table, row_group_size=130, data_page_size=300, store_schema=False)
     expected = pq.read_table(io.BytesIO(data))
     selection = pqlab.open(data).select()
