@@ -31,6 +31,7 @@ OTHER = {
 ELSEWHERE = {
     # Decoded bytes, not of I/O.
     ("assemble/arrow.py", "_SMALL_BYTES"),
+    ("check/chunks.py", "_BATCH_BYTES"),
     ("stream/parts.py", "FIRST_BYTES"),
     ("stream/parts.py", "LANE_BYTES"),
     ("stream/parts.py", "PART_BYTES"),
