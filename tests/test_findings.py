@@ -153,7 +153,7 @@ CASES = {
     "text that is dates": Case(texts([str(day) for day in DAYS]), texts(KEYS)),
     "text that is numbers": Case(texts([str(value) for value in INTS]), texts(KEYS)),
     "wide integers": Case(
-        lambda: written({"x": INTS % 1000}), ints(),
+        lambda: written({"x": INTS % 1000}, use_dictionary=False), ints(),
         evidence=lambda _: 11,  # 999 takes 10, and one for the sign
     ),
     "footer bloat": Case(

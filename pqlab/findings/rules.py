@@ -187,7 +187,10 @@ def _int96(facts: Facts, limit: float) -> pl.DataFrame:
 
 
 def _wide_integers(facts: Facts, limit: float) -> pl.DataFrame:
-    """INT64 whose bounds, all of them, need fewer bits; dates and times stay as they are."""
+    """INT64 whose bounds, all of them, need fewer bits; dates and times stay as they are.
+
+    In dictionaries wide values cost next to nothing.
+    """
     is_plain = _c("logical_type").is_null() | _c("logical_type").str.starts_with("INT")
     bounds = (integer_bounds(side, "INT64").alias(side) for side in ("min", "max"))
     chunks = facts.chunks.filter(is_plain, physical_type="INT64").with_columns(bounds)
@@ -201,9 +204,8 @@ def _wide_integers(facts: Facts, limit: float) -> pl.DataFrame:
     )
     largest = pl.max_horizontal(_c("max"), -(_c("min").clip(-(1 << 62)) + 1), 0)
     bits = (largest.cast(pl.Float64) + 1).log(2).ceil() + 1  # and one for the sign
-    return columns.filter("known").with_columns(bits.alias("evidence")).filter(
-        _c("evidence") <= limit
-    )  # fmt: skip
+    costly = columns.filter("known", _c("cost_bytes") > 0)
+    return costly.with_columns(bits.alias("evidence")).filter(_c("evidence") <= limit)
 
 
 def _footer_bloat(facts: Facts, limit: float) -> pl.DataFrame:

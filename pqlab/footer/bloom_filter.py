@@ -82,11 +82,7 @@ def parse_header(header: memoryview, offset: int, end: int) -> Bitset:
     for an algorithm, a hash or a compression that the format did not have when pqlab was written.
     """
     found, length = raw.bloom_filter_header(header, offset=offset)
-    for name, known in (
-        ("algorithm", "BLOCK"),
-        ("hash", "XXHASH"),
-        ("compression", "UNCOMPRESSED"),
-    ):
+    for name, known in _KNOWN.items():
         if getattr(getattr(found, name), known, None) is None:
             raise UnsupportedError(
                 f"the bloom filter's {name} is not {known}",

@@ -310,7 +310,9 @@ def body(metadata: FileMetaData, state: State, times: Times) -> dict[str, Any]:
 
 def _row_of(rows: Sequence[GridRow], leaf: int | None) -> int | None:
     """Where the user's column is in the grid; None: there is none, or it is hidden."""
-    return next((at for at, row in enumerate(rows) if row.leaf == leaf is not None), None)
+    if leaf is None:
+        return None
+    return next((at for at, row in enumerate(rows) if row.leaf == leaf), None)
 
 
 def spans(numbers: list[int]) -> list[tuple[int, int]]:
