@@ -1,4 +1,5 @@
 // The part of the page decoder that opens pages: what stands in their bodies, decompressed.
+#include <algorithm>
 #include <cstdio>
 
 #include "crc32.hpp"
@@ -94,11 +95,11 @@ void PageDecoder::decompress_two(Read& read, const PageTask& first, const PageTa
   for (u32 i = 0; i < 2; ++i) {
     if (words[i] != STATUS_OK) continue;
     opened_[i] = {read.id, tasks[i], blocks[i].dst};
-    // Of the time that both took, each has the share of its bytes.
+    // Of the time that both took, each has the share of its bytes; events do not touch.
     const double share = all == 0 ? 0.5 : static_cast<double>(blocks[i].dst_size) / all;
     const i64 mine = static_cast<i64>(static_cast<double>(took) * share);
-    record(*tasks[i], Stage::DECOMPRESS, start, start + mine, blocks[i].src_size,
-           blocks[i].dst_size);
+    record(*tasks[i], Stage::DECOMPRESS, start, start + std::max<i64>(mine - 1, 0),
+           blocks[i].src_size, blocks[i].dst_size);
     start += mine;
   }
 }
