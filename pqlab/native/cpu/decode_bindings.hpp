@@ -40,8 +40,8 @@ struct Rows {
 struct PlanRows {
   Rows<PlannedRowGroup> row_groups;
   Rows<PlannedChunk> chunks;
-  Rows<PlannedRun> runs;
-  Rows<PlannedRange> ranges;
+  Rows<PlannedRun> runs{};
+  Rows<PlannedRange> ranges{};
   u32 first_run = 0;
   u32 first_range = 0;
 };
